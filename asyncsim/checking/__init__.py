@@ -1,0 +1,1 @@
+"""Judge it, often: check, explore, witness, shrink, replay."""

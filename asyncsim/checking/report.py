@@ -1,0 +1,56 @@
+"""The report of a check, as data: verdict, its scope, findings, notes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from asyncsim.machine.case import Case
+    from asyncsim.trace.finding import Finding
+
+PROVED, EXHAUSTED, SURVIVED, REFUTED = "PROVED", "EXHAUSTED", "SURVIVED", "REFUTED"
+VERDICTS = (PROVED, EXHAUSTED, SURVIVED, REFUTED)
+
+
+@dataclass(slots=True)
+class Report:
+    """What `check` or `explore` says of a case.
+
+    Args:
+        case: what was judged.
+        verdict: one of `VERDICTS`.
+        scope: what the verdict rests on, as a sentence: "one run of 200 steps; holds for every schedule".
+        findings: the harmful ones first.
+        notes: remarks that are no findings ("equal within tolerance, not bit for bit").
+        schedules: how many runs were made, the reference run included.
+        steps: of the reference run.
+        seconds: the whole check took.
+        interrupted: Ctrl-C ended it early; the verdict is of what was done.
+
+    """
+
+    case: Case
+    verdict: str
+    scope: str
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    schedules: int = 1
+    steps: int = 0
+    seconds: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def refuted(self) -> bool:
+        """Whether something harmful was found."""
+        return self.verdict == REFUTED
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of this report."""
+        case = self.case
+        return {
+            "kernel": case.kernel.ref, "ranks": case.ranks, "calls": case.calls, "memory": case.memory,
+            "verdict": self.verdict, "steps": self.steps, "seconds": round(self.seconds, 6),
+            "findings": [finding.to_json() for finding in self.findings],
+            "scope": self.scope, "notes": self.notes, "schedules": self.schedules, "interrupted": self.interrupted,
+        }  # fmt: skip

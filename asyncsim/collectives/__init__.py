@@ -1,0 +1,1 @@
+"""Composites: what a collective call becomes, written against `Rank` only."""

@@ -1,0 +1,1 @@
+"""Make it happen: memory, effects, the gate, ranks, kernels, and the trio engine."""

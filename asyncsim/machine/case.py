@@ -1,0 +1,122 @@
+"""A case: a kernel with everything that is fixed before the first choice. A run is a case and its choices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from asyncsim.machine.effect import MODELS
+from asyncsim.machine.site import Sites
+from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.event import Header, Trace
+from asyncsim.trace.world import World
+
+if TYPE_CHECKING:
+    from asyncsim.machine.kernel import Kernel
+
+MAX_STEPS = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """What is judged: this kernel on P ranks, called so often, on these inputs.
+
+    Args:
+        kernel: the kernel.
+        ranks: P.
+        calls: calls back to back on the same memory.
+        memory: the memory model; "sc".
+        seed: of the inputs and of dirty memory.
+        max_steps: a run that is longer ends with the ending *step-limit*.
+
+    """
+
+    kernel: Kernel
+    ranks: int = 4
+    calls: int = 2
+    memory: str = "sc"
+    seed: int = 0
+    max_steps: int = MAX_STEPS
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be run."""
+        if isinstance(self.calls, bool) or not isinstance(self.calls, int) or self.calls < 1:
+            raise MisuseError(f"calls={self.calls!r}; a kernel is called at least once")
+        if self.memory not in MODELS:
+            raise MisuseError(f"memory={self.memory!r}; the memory models are: {', '.join(MODELS)}")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
+            raise MisuseError(f"seed={self.seed!r}; a seed is an integer >= 0")
+
+    @cached_property
+    def world(self) -> World:
+        """The ranks and the memory, shared by all runs of the case."""
+        return World(self.ranks, self.kernel.memory)
+
+    @cached_property
+    def inputs(self) -> list[list[Any]]:
+        """The inputs by call and rank; a run gets copies."""
+        return [self.kernel.make_inputs(self.ranks, call, self.seed) for call in range(self.calls)]
+
+    @cached_property
+    def goldens(self) -> list[list[Any]] | None:
+        """What the outputs must be, by call and rank; None if the kernel has no golden."""
+        if self.kernel.golden is None:
+            return None
+        goldens = [list(self.kernel.golden(copied(xs))) for xs in self.inputs]
+        if any(len(golden) != self.ranks for golden in goldens):
+            got = [len(golden) for golden in goldens]
+            raise MisuseError(f"{self.kernel.ref}: golden gave {got} outputs for {self.ranks} ranks; give one a rank")
+        return goldens
+
+    @cached_property
+    def sites(self) -> Sites:
+        """The source lines met so far."""
+        return Sites()
+
+    def header(self, scheduler: str) -> Header:
+        """Return the header of a trace of this case."""
+        kernel = self.kernel
+        return Header(kernel.ref, kernel.source, self.world, self.calls, self.memory, self.seed, scheduler)
+
+
+def copied(value: Any) -> Any:  # noqa: ANN401 - inputs are arrays, numbers, and tuples or lists of them
+    """Return a private copy of an input."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, list | tuple):
+        return type(value)(copied(part) for part in value)
+    return value
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """What came of one schedule.
+
+    Args:
+        case: what was run.
+        choices: the actors by name, step by step.
+        outputs: what the kernel returned, by call and rank; `MISSING` where a rank did not get so far.
+        ending: *complete*, *deadlock*, *step-limit* or *overflow*.
+        unwritten: the regions that were loaded without having been written, as text.
+        trace: every event, if the run was recorded.
+
+    """
+
+    case: Case
+    choices: list[str]
+    outputs: list[list[Any]]
+    ending: str
+    unwritten: list[str] = field(default_factory=list)
+    trace: Trace | None = None
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Any = _Missing()
+"""Stands for the output of a rank that did not finish the call."""

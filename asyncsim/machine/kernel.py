@@ -1,0 +1,162 @@
+"""Kernels: a program, its memory, its inputs, its golden, and its known-bad variants."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from asyncsim.machine.site import module_name
+from asyncsim.trace.declare import Declaration
+from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.finding import Expected
+
+Inputs = Callable[[int, int, np.random.Generator], Sequence[Any]]
+"""(P, call, rng) -> one input a rank: an array, or a tuple of arrays."""
+Golden = Callable[[Sequence[Any]], Sequence[Any]]
+"""The inputs of all ranks -> the output of each rank."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """A kernel with all that is needed to judge it. Made by `kernel`; its variants by `variant`.
+
+    Args:
+        program: ``async def program(rank, x, *memory, **params)`` (no `x` without `inputs`).
+        memory: the declarations, handed over in this order.
+        inputs: makes the inputs of a call; must differ from call to call, or a stale read stays unseen.
+        golden: what the outputs must be, by numpy.
+        params: keyword arguments of the program.
+        finds: the findings that a known-bad kernel must give.
+        rtol, atol: how far from the golden floating results may be; others must be equal.
+        same_on_all_ranks: the kernel promises the same bits on every rank.
+        about: one line for listings; by default the first line of the program's docstring.
+        name: what it is called; by default the name it has in its module.
+
+    """
+
+    program: Callable[..., Any]
+    _: KW_ONLY
+    memory: tuple[Declaration, ...]
+    inputs: Inputs | None = None
+    golden: Golden | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    finds: tuple[Expected, ...] = ()
+    rtol: float = 1e-5
+    atol: float = 1e-5
+    same_on_all_ranks: bool = False
+    about: str = ""
+    given_name: str = ""
+
+    @property
+    def module(self) -> str:
+        """The module the program is defined in."""
+        return module_name(self.program.__globals__)
+
+    @property
+    def name(self) -> str:
+        """The name in its module, or the one it was given."""
+        if self.given_name:
+            return self.given_name
+        for name, value in self.program.__globals__.items():
+            if value is self:
+                return name
+        return self.program.__name__
+
+    @property
+    def ref(self) -> str:
+        """``module:name``, or ``path/to/file.py:name`` for a kernel that was loaded by path."""
+        path = self.program.__globals__.get("__asyncsim_path__")
+        return f"{path or self.module}:{self.name}"
+
+    @property
+    def source(self) -> str:
+        """The first 16 hex digits of the SHA-256 of the file the program stands in; empty if there is none."""
+        try:
+            text = Path(self.program.__code__.co_filename).read_bytes()
+        except OSError:
+            return ""
+        return hashlib.sha256(text.replace(b"\r\n", b"\n")).hexdigest()[:16]
+
+    def variant(self, *, about: str = "", name: str = "", **changes: Any) -> Kernel:  # noqa: ANN401
+        """Return this kernel with some parts changed.
+
+        Keywords that are fields of `Kernel` (memory, inputs, golden, finds, rtol, …) replace that
+        field; all others are parameters of the program. `finds` starts empty again.
+        """
+        own = {key: changes.pop(key) for key in _FIELDS if key in changes}
+        own["finds"] = _expected(own.get("finds", ()))
+        if "memory" in own:
+            own["memory"] = tuple(own["memory"])
+        return replace(self, params={**self.params, **changes}, about=about, given_name=name, **own)
+
+    def start(self, rank: Any, x: Any, views: Sequence[Any]) -> Any:  # noqa: ANN401 - a coroutine of any result
+        """Return the coroutine of one call on one rank."""
+        if self.inputs is None:
+            return self.program(rank, *views, **self.params)
+        return self.program(rank, x, *views, **self.params)
+
+    def make_inputs(self, ranks: int, call: int, seed: int) -> list[Any]:
+        """Return one input a rank for this call; the same for the same seed."""
+        if self.inputs is None:
+            return [None] * ranks
+        rng = np.random.default_rng(np.random.SeedSequence([seed, 0, call]))
+        made = self.inputs(ranks, call, rng)
+        try:
+            made = list(made)
+        except TypeError:
+            made = [made]
+        if len(made) != ranks:
+            raise MisuseError(f"{self.ref}: inputs(P={ranks}, call={call}) gave {len(made)} inputs; give one a rank")
+        return made
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        """Call the program, so that one kernel can await another."""
+        return self.program(*args, **{**self.params, **kwargs})
+
+    @property
+    def first_line(self) -> str:
+        """What it is, in one line."""
+        return self.about or (self.program.__doc__ or "").strip().partition("\n")[0]
+
+
+_FIELDS = ("memory", "inputs", "golden", "finds", "rtol", "atol", "same_on_all_ranks")
+
+
+def _expected(finds: Expected | Sequence[Expected]) -> tuple[Expected, ...]:
+    return (finds,) if isinstance(finds, Expected) else tuple(finds)
+
+
+def kernel(
+    *,
+    memory: Sequence[Declaration],
+    inputs: Inputs | None = None,
+    golden: Golden | None = None,
+    finds: Expected | Sequence[Expected] = (),
+    rtol: float = 1e-5,
+    atol: float = 1e-5,
+    same_on_all_ranks: bool = False,
+) -> Callable[[Callable[..., Any]], Kernel]:
+    """Make a kernel of the program below it. The arguments are those of `Kernel`."""
+
+    def decorate(program: Callable[..., Any]) -> Kernel:
+        if not callable(program) or not hasattr(program, "__code__"):
+            raise MisuseError(f"@kernel stands on {program!r}; it belongs on an async function")
+        if not program.__code__.co_flags & 0x80:  # inspect.CO_COROUTINE
+            raise MisuseError(f"@kernel stands on {program.__name__}, which is not async; write async def")
+        return Kernel(
+            program, memory=tuple(memory), inputs=inputs, golden=golden, finds=_expected(finds),
+            rtol=rtol, atol=atol, same_on_all_ranks=same_on_all_ranks,
+        )  # fmt: skip
+
+    return decorate
+
+
+def kernels_of(module: str) -> dict[str, Kernel]:
+    """Return the kernels of an imported module by name, in the order of the file."""
+    return {name: value for name, value in vars(sys.modules[module]).items() if isinstance(value, Kernel)}

@@ -1,0 +1,220 @@
+"""The trio engine: every actor a trio task, and never a choice left to trio.
+
+A task that arrives at the gate parks until it is chosen. The last one to arrive makes the choice
+and wakes the chosen task directly, itself without any task switch. A driver task in the middle
+would cost two switches a step instead of at most one.
+"""
+
+from __future__ import annotations
+
+import linecache
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+
+import trio
+
+from asyncsim.machine.case import MISSING, Case, Run, copied
+from asyncsim.machine.gate import Gate, Scheduler
+from asyncsim.machine.memory import Memory
+from asyncsim.machine.rank import Rank
+from asyncsim.machine.record import Place, Recorder
+from asyncsim.machine.site import module_name, shown_path
+from asyncsim.trace.digest import digest_value
+from asyncsim.trace.errors import KernelError, MisuseError
+from asyncsim.trace.event import STOPPED, Footer, Trace
+from asyncsim.trace.op import Op
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from asyncsim.trace.event import Event
+    from asyncsim.trace.world import Actor
+
+_Params = ParamSpec("_Params")
+_Result = TypeVar("_Result")
+
+
+class Blocking(Generic[_Params, _Result]):
+    """An async function that can also be called plainly: it then runs in a trio loop of its own.
+
+    Inside a running trio loop use ``await function.aio(...)``. One definition, two doors.
+    """
+
+    def __init__(self, function: Callable[_Params, Coroutine[Any, Any, _Result]]) -> None:
+        """Wrap the async function."""
+        self.aio = function
+        self.__doc__ = function.__doc__
+        self.__name__ = function.__name__
+        self.__wrapped__ = function
+
+    def __call__(self, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
+        """Run it to its end in a trio loop of its own."""
+        return trio.run(partial(self.aio, *args, **kwargs))
+
+
+@Blocking
+async def simulate(case: Case, scheduler: Scheduler, *, record: str | None = None) -> Run:
+    """Run a case once, under a schedule chosen by `scheduler`.
+
+    Args:
+        case: what to run.
+        scheduler: makes every choice.
+        record: the scheduler as text, for the header; the run then keeps its trace.
+
+    Raises:
+        KernelError: the kernel raised, or awaited something that is no operation of its rank.
+        MisuseError: the scheduler chose what was not ready.
+        DivergenceError: the scheduler replays a schedule that this kernel does not follow.
+
+    """
+    return await _Simulation(case, scheduler, record).run()
+
+
+class _Raised(Exception):  # noqa: N818 - a wrapper that never leaves this module
+    """A kernel raised: tells its exceptions from those of schedulers, which run in the same task."""
+
+
+class _Simulation:
+    """One run under way."""
+
+    def __init__(self, case: Case, scheduler: Scheduler, record: str | None) -> None:
+        world = case.world
+        self.case = case
+        self.memory = Memory(world, case.seed)
+        self.gate = Gate(self.memory, scheduler, moving=world.ranks, max_steps=case.max_steps)
+        self.places = {actor.order: Place(Rank(actor, world)) for actor in world.actors}
+        self.tasks: dict[int, trio.lowlevel.Task] = {}
+        self.outputs: list[list[Any]] = [[MISSING] * world.ranks for _ in range(case.calls)]
+        self.error: Exception | None = None
+        self.pending: list[Event] = []
+        self.record = record
+        self.recorder = None if record is None else Recorder(self.memory, self.places, case.sites)
+        self.gate.observer = self.recorder
+        self.nursery = trio.CancelScope()
+        scheduler.begin(world.actors)
+
+    async def run(self) -> Run:
+        case = self.case
+        inputs = case.inputs
+        try:
+            with self.nursery:
+                async with trio.open_nursery() as nursery:
+                    for actor in case.world.actors:
+                        nursery.start_soon(self._drive, actor, [xs[actor.rank] for xs in inputs])
+        except BaseExceptionGroup as group:
+            if group.subgroup(KeyboardInterrupt) is not None:
+                raise KeyboardInterrupt from None
+            raise
+        if self.error is not None:
+            raise self.error
+        ending = self.gate.ending
+        if ending is None:
+            raise RuntimeError("the run stopped without an ending")
+        choices = [actor.name for actor in self.gate.choices]
+        unwritten = [str(region) for region in self.memory.unwritten]
+        return Run(case, choices, self.outputs, ending, unwritten, self._trace(ending))
+
+    async def _drive(self, actor: Actor, inputs: list[Any]) -> None:
+        """Take one actor through all its calls."""
+        self.tasks[actor.order] = trio.lowlevel.current_task()
+        place = self.places[actor.order]
+        views = self.case.world.views(actor.rank)
+        rank = place.rank
+        try:
+            for call, x in enumerate(inputs):
+                rank.call = call
+                rank.phase_name = ""
+                self.outputs[call][actor.rank] = await self._call(place, copied(x), views)
+            self.gate.leave()
+            self._hand_on(self.gate.next())
+        except _Raised as raised:
+            self._fail(_kernel_error(raised.__cause__, actor, rank.call, self._trace(STOPPED)))
+        except Exception as error:  # noqa: BLE001 - a scheduler's: it reaches the caller as it is
+            self._fail(error)
+
+    async def _call(self, place: Place, x: Any, views: Any) -> Any:  # noqa: ANN401 - a kernel returns what it likes
+        """Run one call of the kernel, sending into it what each operation gave."""
+        gate = self.gate
+        coroutine: Any = None
+        outcome: Any = None
+        try:
+            try:
+                coroutine = place.coroutine = self.case.kernel.start(place.rank, x, views)
+            except Exception as error:
+                raise _Raised from error
+            while True:
+                try:
+                    op = coroutine.send(outcome)
+                    if op.__class__ is not Op:
+                        coroutine.throw(MisuseError(_FOREIGN))
+                        raise MisuseError(_FOREIGN)  # noqa: TRY301 - the kernel swallowed it; it is no less wrong
+                except StopIteration as stop:
+                    return stop.value
+                except Exception as error:
+                    raise _Raised from error
+                gate.arrive(op)
+                chosen = gate.next()
+                if chosen is not op:
+                    self._hand_on(chosen)
+                    await trio.lowlevel.wait_task_rescheduled(_abort)
+                outcome = gate.perform(op)
+                if gate.ending is not None:
+                    self._hand_on(None)
+                    await trio.lowlevel.checkpoint()
+        finally:
+            if coroutine is not None:
+                _close(coroutine)
+
+    def _hand_on(self, chosen: Op | None) -> None:
+        """Wake the chosen task; or, with nobody to choose, end the run if it is over."""
+        if chosen is not None:
+            trio.lowlevel.reschedule(self.tasks[chosen.actor.order])
+        elif self.gate.ending is not None:
+            if self.recorder is not None:  # now, while the kernels still stand at their lines
+                self.pending = [self.recorder.pending(op) for op in self.gate.pending()]
+            self.nursery.cancel()
+
+    def _fail(self, error: Exception) -> None:
+        if self.error is None:
+            self.error = error
+        self.nursery.cancel()
+
+    def _trace(self, ending: str) -> Trace | None:
+        if self.recorder is None or self.record is None:
+            return None
+        outputs = [[None if y is MISSING else digest_value(y) for y in ys] for ys in self.outputs]
+        return Trace(self.case.header(self.record), self.recorder.events, Footer(ending, outputs, self.pending))
+
+
+_FOREIGN = "the kernel awaits something that is no operation of its rank; a kernel awaits methods of its Rank only"
+
+
+def _abort(_: object) -> trio.lowlevel.Abort:
+    return trio.lowlevel.Abort.SUCCEEDED
+
+
+def _close(coroutine: Any) -> None:  # noqa: ANN401
+    """Close a kernel that will not go on, also one that awaits in its ``finally``."""
+    try:
+        coroutine.close()
+    except RuntimeError:
+        return
+
+
+def _kernel_error(error: BaseException | None, actor: Actor, call: int, trace: Trace | None) -> KernelError:
+    """Say which rank failed, in which call, and on which line of the author's."""
+    where = ""
+    step = error.__traceback__ if error is not None else None
+    while step is not None:
+        frame = step.tb_frame
+        module = module_name(frame.f_globals)
+        if not module.startswith(("asyncsim.machine", "asyncsim.trace")):
+            filename = frame.f_code.co_filename
+            where = f" at {shown_path(filename, module)}:{step.tb_lineno}"
+            line = linecache.getline(filename, step.tb_lineno).strip()
+            where += f" ({line})" if line else ""
+        step = step.tb_next
+    message = f"rank {actor.rank} failed in call {call}{where}: {type(error).__name__}: {error}"
+    failure = KernelError(message, rank=actor.rank, call=call, trace=trace)
+    failure.__cause__ = error
+    return failure

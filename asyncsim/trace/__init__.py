@@ -1,0 +1,1 @@
+"""The words, and what happened: declarations, regions, operations, events, findings, files."""

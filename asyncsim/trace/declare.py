@@ -1,0 +1,121 @@
+"""Declarations: the memory a kernel works on, before the number of ranks is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal
+
+import ml_dtypes
+import numpy as np
+
+from asyncsim.trace.errors import MisuseError
+
+Extent = int | Literal["P"] | Callable[[int], int]
+"""One dimension of a declared shape: a number, ``"P"`` for the number of ranks, or a function of P."""
+
+_SIGNAL_DTYPES = ("int8", "int16", "int32", "int64")
+
+
+def dtype_of(dtype: Any, owner: str = "dtype") -> np.dtype[Any]:  # noqa: ANN401 - numpy's own DTypeLike is as wide
+    """Return the numpy dtype meant by `dtype`: numpy's numbers and booleans, or ``"bfloat16"``."""
+    if isinstance(dtype, str) and dtype in ("bfloat16", "bf16"):
+        dtype = ml_dtypes.bfloat16
+    try:
+        found = np.dtype(dtype)
+    except TypeError as error:
+        raise MisuseError(f"{owner}: {dtype!r} is no dtype; give a numpy one, such as numpy.float32") from error
+    if found.kind not in "biufc" and found != np.dtype(ml_dtypes.bfloat16):
+        raise MisuseError(f"{owner}: dtype {found} holds no numbers; windows hold booleans, integers, floats or complex")
+    return found.newbyteorder("=")
+
+
+def _check_name(kind: str, name: object) -> None:
+    if not isinstance(name, str) or not name.isidentifier():
+        raise MisuseError(f"a {kind} needs a name that is an identifier, such as 'data'; got {name!r}")
+
+
+def _extent(extent: Extent, ranks: int, owner: str) -> int:
+    size = ranks if extent == "P" else extent(ranks) if callable(extent) else extent
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
+        raise MisuseError(f"{owner}: {extent!r} is no extent; give an integer >= 0, 'P', or a function of P")
+    return int(size)
+
+
+def shape_for(shape: Sequence[Extent], ranks: int, owner: str) -> tuple[int, ...]:
+    """Return the shape in numbers for this many ranks."""
+    if isinstance(shape, str | int) or not isinstance(shape, Sequence):
+        raise MisuseError(f"{owner}: a shape is a tuple, such as ('P', 64); got {shape!r}")
+    return tuple(_extent(extent, ranks, owner) for extent in shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Symmetric memory: every rank owns an array of this shape and dtype, which its peers can reach.
+
+    It starts as zeros that nobody wrote: to load such an element is a finding.
+
+    Args:
+        name: what reports call it; an identifier.
+        shape: extents; see `Extent`.
+        dtype: any numpy number or boolean, or bfloat16.
+        initialised: what the window holds at the start may be read.
+        dirty: start content instead of zeros: one number for every element, or "random"
+            (drawn from the seed of the run). Still unwritten, unless `initialised`.
+
+    """
+
+    name: str
+    shape: Sequence[Extent]
+    dtype: Any = np.float32
+    _: KW_ONLY
+    initialised: bool = False
+    dirty: float | Literal["random"] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no run could use."""
+        _check_name("window", self.name)
+        dtype_of(self.dtype, f"window {self.name!r}")
+        shape_for(self.shape, 1, f"window {self.name!r}")
+        if isinstance(self.dirty, str) and self.dirty != "random":
+            raise MisuseError(f"window {self.name!r}: dirty={self.dirty!r}; give a number or 'random'")
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """Symmetric counters: every rank owns an array of cells that peers notify and it waits on.
+
+    Args:
+        name: what reports call it; an identifier.
+        shape: extents; see `Extent`.
+        dtype: int8, int16, int32 or int64.
+        start: the value of every cell when the run begins.
+        wrap: a cell that leaves its integer range goes on at the other end; without it the
+            run ends there, with the finding *overflow*.
+        self_cleaning: the kernel promises to leave every cell as it found it; a credit left
+            over at the end of the run is then a finding.
+
+    """
+
+    name: str
+    shape: Sequence[Extent]
+    dtype: Any = np.int32
+    _: KW_ONLY
+    start: int = 0
+    wrap: bool = False
+    self_cleaning: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what no run could use."""
+        _check_name("signal", self.name)
+        dtype = dtype_of(self.dtype, f"signal {self.name!r}")
+        if dtype.name not in _SIGNAL_DTYPES:
+            raise MisuseError(f"signal {self.name!r} has dtype {dtype}; a signal is one of {', '.join(_SIGNAL_DTYPES)}")
+        shape_for(self.shape, 1, f"signal {self.name!r}")
+        info = np.iinfo(dtype)
+        if isinstance(self.start, bool) or not isinstance(self.start, int) or not info.min <= self.start <= info.max:
+            raise MisuseError(f"signal {self.name!r}: start={self.start!r} is no {dtype} ({info.min} to {info.max})")
+
+
+Declaration = Window | Signal
+"""What a kernel may declare in ``memory=[...]``."""

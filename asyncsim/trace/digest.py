@@ -1,0 +1,32 @@
+"""Digests: a value that is too large for a line of a trace, in sixteen hex digits."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from asyncsim.trace.errors import MisuseError
+
+
+def digest_bytes(data: bytes) -> str:
+    """Return the first 16 hex digits of the SHA-256 of `data`."""
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def digest_value(value: Any) -> str:  # noqa: ANN401 - what a kernel returned
+    """Return the digest of an output: its dtype, its shape and its bits, so that -0.0 is not 0.0."""
+    return digest_bytes(b"".join(_parts(value)))
+
+
+def _parts(value: Any) -> list[bytes]:  # noqa: ANN401
+    if isinstance(value, list | tuple):
+        return [f"({len(value)}".encode(), *(part for item in value for part in _parts(item))]
+    if value is None:
+        return [b"none"]
+    if isinstance(value, np.ndarray | np.generic | bool | int | float | complex):
+        array = np.asarray(value)
+        if array.dtype.kind != "O":
+            return [f"{array.dtype.name}{array.shape}".encode(), array.tobytes()]
+    raise MisuseError(f"an output is {value!r}; a kernel returns arrays, numbers, None, or tuples of them")

@@ -1,0 +1,122 @@
+"""Events: what happened in a step; and a trace, all the steps of a run with their header and footer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncsim.trace.op import Op
+    from asyncsim.trace.world import World
+
+Site = tuple[str, ...]
+"""Where an operation stands in the source: the author's ``file:line`` first, then the line inside a composite."""
+
+COMPLETE, DEADLOCK, STEP_LIMIT, OVERFLOW, STOPPED = "complete", "deadlock", "step-limit", "overflow", "stopped"
+ENDINGS = (COMPLETE, DEADLOCK, STEP_LIMIT, OVERFLOW, STOPPED)
+"""How a run can end; *stopped* by an exception or an interrupt."""
+
+
+@dataclass(slots=True, eq=False)
+class Event:
+    """One step: an operation, where it came from, and what it met.
+
+    (Not frozen, for the same reason as `Op`.)
+
+    Args:
+        step: the number of the step, from 0; None for an operation still pending at the end.
+        op: the operation.
+        call: which call of the kernel, from 0.
+        phase: the label of the innermost ``rank.phase``, with those around it: ``"reduce/row"``.
+        at: the source lines.
+        data: the bytes that were moved: loaded, stored, added or copied. From a file a large
+            value comes back as its `Digest`. None for operations on cells.
+        have: the cell's value: after a notify, as a wait or test saw it, and at the end for a
+            pending wait. None for operations on windows.
+        unwritten: it read elements that nobody had written.
+
+    """
+
+    step: int | None
+    op: Op
+    call: int
+    phase: str
+    at: Site
+    data: bytes | Digest | None = None
+    have: int | None = None
+    unwritten: bool = False
+
+    @property
+    def need(self) -> int | None:
+        """What the cell is compared with; None where nothing is compared."""
+        return self.op.amount if self.op.kind in ("wait", "test") else None
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """The SHA-256 (its first 16 hex digits) of a value too large for a trace line, and its elements."""
+
+    hex: str
+    elements: int
+
+
+@dataclass(slots=True, eq=False)
+class Header:
+    """What a run was asked to do: enough, with the choices, to do it again.
+
+    Args:
+        kernel: ``module:name``, or ``path/to/file.py:name``.
+        source: the first 16 hex digits of the SHA-256 of the kernel's source file.
+        world: ranks, actors, windows and signals.
+        calls: how many calls back to back.
+        memory: the memory model.
+        seed: of the inputs.
+        scheduler: who chose, as text: ``"random:seed=3"``.
+        edits: what was removed from or added to the kernel.
+
+    """
+
+    kernel: str
+    source: str
+    world: World
+    calls: int
+    memory: str
+    seed: int
+    scheduler: str
+    edits: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Footer:
+    """How a run ended.
+
+    Args:
+        ending: one of `ENDINGS`.
+        outputs: a digest of every output, by call and rank; None where a rank did not finish.
+        pending: the operations that stood at the gate at the end.
+        verdict: what was concluded, if anything was.
+        findings: as JSON objects.
+
+    """
+
+    ending: str
+    outputs: list[list[str | None]]
+    pending: Sequence[Event] = ()
+    verdict: str | None = None
+    findings: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Trace:
+    """A run as data: header, one event a step, footer (None while the run goes on)."""
+
+    header: Header
+    events: list[Event] = field(default_factory=list)
+    footer: Footer | None = None
+
+    @property
+    def choices(self) -> list[str]:
+        """The names of the actors, step by step: the schedule."""
+        return [event.op.actor.name for event in self.events]

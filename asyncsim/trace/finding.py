@@ -1,0 +1,162 @@
+"""Findings: what is wrong with a kernel, as data; and what a known-bad kernel is expected to give."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from asyncsim.trace.errors import MisuseError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from asyncsim.trace.event import Event
+
+KINDS = (
+    "race", "signal-race", "unstable-wait", "deadlock", "unwritten-read", "order-dependent-sum", "overflow",
+    "wrong-result", "ranks-differ", "call-mismatch", "leftover-credit", "hidden-state", "step-limit",
+)  # fmt: skip
+HAZARDS = ("RAW", "WAR", "WAW")
+SAME_CALL, NEXT_CALL = "same call", "next call"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the accesses of a finding: who, in which call and phase, what, and from which line.
+
+    `actor` and `index` say which operation of which stream it is (the index counts from 0 within
+    the actor's own operations, over all calls); they locate it in any run that gets so far.
+    """
+
+    actor: str
+    index: int
+    rank: int
+    call: int
+    phase: str
+    op: str
+    region: str
+    at: tuple[str, ...]
+
+    @classmethod
+    def of(cls, event: Event, index: int, region: str | None = None) -> Side:
+        """Describe an event; `region` names the overlapping one where an operation has two."""
+        op = event.op
+        place = region or (str(op.cell) if op.cell is not None else str(op.accesses[0].region))
+        actor = op.actor
+        return cls(actor.name, index, actor.rank, event.call, event.phase, op.kind, place, event.at)
+
+    @property
+    def site(self) -> tuple[str, tuple[str, ...], str]:
+        """What stays the same for the same operation of another rank or another element."""
+        return (self.op, self.at, self.phase)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of this side."""
+        file, _, line = (self.at[0] if self.at else "").rpartition(":")
+        inner = {"composite": self.at[1]} if len(self.at) > 1 else {}
+        return {
+            "rank": self.rank, "actor": self.actor, "call": self.call, "phase": self.phase or None, "op": self.op,
+            "region": self.region, "file": file or None, "line": int(line) if line else None, **inner,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong.
+
+    Args:
+        kind: one of `KINDS`.
+        why: the sentence that explains it.
+        hazard: RAW, WAR or WAW for a race, by the order of its sides in the fair run.
+        scope: "same call" or "next call", by the calls of its sides.
+        window: the window or signal that it is about.
+        pairs: how many pairs of operations (or places) are the same but for rank and element.
+        harmful: True when shown to make a result wrong, change it, or hang; False when both
+            orders give the same bits here; None when that was not decided.
+        sides: the operations, in the order of the fair run.
+        trace: the file of the witness, if it was saved.
+        token: the witness as a token, if there is one.
+        shown: what the witness showed, in words.
+        examples: the sides of some of the pairs (at most 32), to make witnesses from.
+
+    """
+
+    kind: str
+    why: str
+    _: KW_ONLY
+    hazard: str | None = None
+    scope: str | None = None
+    window: str | None = None
+    pairs: int = 1
+    harmful: bool | None = None
+    sides: tuple[Side, ...] = ()
+    trace: str | None = None
+    token: str | None = None
+    shown: str = ""
+    examples: tuple[tuple[Side, ...], ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Name it in a few words: ``WAR race, next call``."""
+        words = f"{self.hazard} race" if self.hazard else self.kind
+        return f"{words}, {self.scope}" if self.scope else words
+
+    def with_(self, **changes: Any) -> Finding:  # noqa: ANN401 - any field
+        """Return a copy with some fields changed."""
+        return replace(self, **changes)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of this finding."""
+        return {
+            "kind": self.kind, "hazard": self.hazard, "scope": self.scope, "window": self.window, "pairs": self.pairs,
+            "harmful": self.harmful, "sides": [side.to_json() for side in self.sides], "trace": self.trace,
+            "token": self.token, "why": self.why, "shown": self.shown or None,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The finding that a known-bad kernel must give, so that the exhibits test the tool.
+
+    `kind` is one of `KINDS`, or "refused" for a kernel that raises; None in `scope` or `pairs`
+    leaves that open. `pairs` is a function of P, for two calls.
+    """
+
+    kind: str
+    hazard: str | None = None
+    scope: str | None = None
+    pairs: Callable[[int], int] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a kind that no finding can have."""
+        if self.kind not in (*KINDS, "refused"):
+            raise MisuseError(f"no finding is called {self.kind!r}; the kinds are {', '.join(KINDS)}, and 'refused'")
+
+    def __str__(self) -> str:
+        """Name it as a finding names itself."""
+        words = self.hazard or self.kind
+        return f"{words}, {self.scope}" if self.scope else words
+
+    def matches(self, finding: Finding, ranks: int | None = None) -> bool:
+        """Say whether `finding` is the expected one; with `ranks`, also by its count of pairs."""
+        return (
+            finding.kind == self.kind
+            and self.hazard in (None, finding.hazard)
+            and self.scope in (None, finding.scope)
+            and (self.pairs is None or ranks is None or self.pairs(ranks) == finding.pairs)
+        )
+
+
+def RAW(scope: str | None = None, pairs: Callable[[int], int] | None = None) -> Expected:  # noqa: N802 - the field's name
+    """Expect a read that can come before the write it needs."""
+    return Expected("race", "RAW", scope, pairs)
+
+
+def WAR(scope: str | None = None, pairs: Callable[[int], int] | None = None) -> Expected:  # noqa: N802
+    """Expect a write that can come before the read it must not disturb."""
+    return Expected("race", "WAR", scope, pairs)
+
+
+def WAW(scope: str | None = None, pairs: Callable[[int], int] | None = None) -> Expected:  # noqa: N802
+    """Expect two writes in either order."""
+    return Expected("race", "WAW", scope, pairs)

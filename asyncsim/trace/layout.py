@@ -1,0 +1,159 @@
+"""Layouts: a declaration with its shape in numbers, and the places in it that were asked for."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from asyncsim.trace.declare import Signal, Window, dtype_of, shape_for
+from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.region import Box, Cell, Region, spans_of
+
+Entries = tuple[int | tuple[int, int, int], ...]
+
+
+class WindowLayout:
+    """A window with its shape in numbers, and the regions that were asked for so far."""
+
+    def __init__(self, declared: Window, ranks: int, *, first_slot: int, world: object) -> None:
+        """Settle the shape for this many ranks."""
+        self.name = declared.name
+        self.dtype = dtype_of(declared.dtype)
+        self.shape = shape_for(declared.shape, ranks, f"window {declared.name!r}")
+        self.ranks = ranks
+        self.initialised = declared.initialised
+        self.dirty = declared.dirty
+        self.world = world
+        self.first_slot = first_slot
+        self._regions: dict[tuple[int, object], Region] = {}
+        self._boxes: dict[tuple[int, Entries], Region] = {}
+
+    def region(self, owner: int, key: Any, holder: int) -> Region:  # noqa: ANN401 - whatever stood between the brackets
+        """Return the region that ``window.at(owner)[key]`` means; `holder` is the rank that asks."""
+        if key.__class__ is int:
+            found = self._regions.get((owner, key))
+            if found is not None:
+                return found
+        entries = self._entries(key, owner, holder)
+        region = self._boxes.get((owner, entries))
+        if region is None:
+            region = self._boxes[owner, entries] = self._make(owner, entries)
+        if key.__class__ is int:
+            self._regions[owner, key] = region
+        return region
+
+    def from_box(self, owner: int, box: Box, whole: Sequence[bool]) -> Region:
+        """Return the region of `box`; `whole[d]` says that dimension d was a slice, not a number."""
+        entries = tuple(entry if keep else entry[0] for entry, keep in zip(box, whole, strict=True))
+        region = self._boxes.get((owner, entries))
+        if region is None:
+            region = self._boxes[owner, entries] = self._make(owner, entries)
+        return region
+
+    def _make(self, owner: int, entries: Entries) -> Region:
+        box = tuple((e, e + 1, 1) if isinstance(e, int) else e for e in entries)
+        index = tuple(e if isinstance(e, int) else slice(*e) for e in entries)
+        shape = tuple(len(range(*e)) for e in entries if not isinstance(e, int))
+        spans = spans_of(box, self.shape, self.dtype.itemsize)
+        slot = self.first_slot + owner
+        return Region(self.name, owner, box, index, shape, self.dtype, slot, spans, self.world)
+
+    def _entries(self, key: Any, owner: int, holder: int) -> Entries:  # noqa: ANN401
+        keys = key if isinstance(key, tuple) else (key,)
+        at = next((i for i, k in enumerate(keys) if k is Ellipsis), None)
+        if at is not None:
+            keys = keys[:at] + (slice(None),) * (len(self.shape) - len(keys) + 1) + keys[at + 1 :]
+        if len(keys) > len(self.shape):
+            raise MisuseError(
+                f"{self._place(owner, holder)}: {len(keys)} offsets for {len(self.shape)} dimensions; "
+                f"the shape is {self.shape}"
+            )
+        keys = keys + (slice(None),) * (len(self.shape) - len(keys))
+        return tuple(self._entry(k, dim, owner, holder) for dim, k in enumerate(keys))
+
+    def _entry(self, key: Any, dim: int, owner: int, holder: int) -> int | tuple[int, int, int]:  # noqa: ANN401
+        extent = self.shape[dim]
+        if isinstance(key, slice):
+            start, stop, step = (
+                default if part is None else self._number(part, dim, owner, holder)
+                for part, default in ((key.start, 0), (key.stop, extent), (key.step, 1))
+            )
+            if step < 1 or not 0 <= start <= stop <= extent:
+                raise MisuseError(
+                    f"{self._place(owner, holder)}: offsets {start}:{stop}:{step} leave dimension {dim} "
+                    f"of shape {self.shape}; use 0 <= start <= stop <= {extent} and a step of at least 1"
+                )
+            return (start, stop, step)
+        at = self._number(key, dim, owner, holder)
+        if not 0 <= at < extent:
+            right = f"use 0 to {extent - 1}" if extent else "the dimension is empty"
+            raise MisuseError(
+                f"{self._place(owner, holder)}: offset {at} is outside dimension {dim} of shape {self.shape}; {right}"
+            )
+        return at
+
+    def _number(self, key: Any, dim: int, owner: int, holder: int) -> int:  # noqa: ANN401
+        if isinstance(key, bool | np.bool_) or not hasattr(key, "__index__"):
+            raise MisuseError(
+                f"{self._place(owner, holder)}: offset {key!r} in dimension {dim} is no integer; "
+                f"index a window with integers and slices, within shape {self.shape}"
+            )
+        return operator.index(key)
+
+    def _place(self, owner: int, holder: int) -> str:
+        return f"rank {holder}, indexing window {self.name!r} of rank {owner}"
+
+
+class SignalLayout:
+    """A signal with its shape in numbers, and its cells."""
+
+    def __init__(self, declared: Signal, ranks: int, *, first_slot: int, world: object) -> None:
+        """Settle the shape for this many ranks."""
+        self.name = declared.name
+        self.dtype = dtype_of(declared.dtype)
+        self.shape = shape_for(declared.shape, ranks, f"signal {declared.name!r}")
+        self.ranks = ranks
+        self.start = declared.start
+        self.wrap = declared.wrap
+        self.self_cleaning = declared.self_cleaning
+        self.world = world
+        self.first_slot = first_slot
+        self.cells_a_rank = int(np.prod(self.shape, dtype=int))
+        self._cells: dict[tuple[int, object], Cell] = {}
+
+    def cell(self, owner: int, key: Any, holder: int) -> Cell:  # noqa: ANN401 - whatever stood between the brackets
+        """Return the cell that ``signal.at(owner)[key]`` means; trailing dimensions of one may be left out."""
+        if key.__class__ is int:
+            found = self._cells.get((owner, key))
+            if found is not None:
+                return found
+        cell = self._make(owner, key, holder)
+        if key.__class__ is int:
+            self._cells[owner, key] = cell
+        return cell
+
+    def _make(self, owner: int, key: Any, holder: int) -> Cell:  # noqa: ANN401
+        place = f"rank {holder}, indexing signal {self.name!r} of rank {owner}"
+        keys = key if isinstance(key, tuple) else (key,)
+        rest = self.shape[len(keys) :]
+        if len(keys) > len(self.shape) or any(extent != 1 for extent in rest):
+            raise MisuseError(f"{place}: {len(keys)} offsets do not name one cell of shape {self.shape}")
+        at = []
+        for dim, part in enumerate(keys):
+            if isinstance(part, bool | np.bool_) or not hasattr(part, "__index__"):
+                raise MisuseError(f"{place}: offset {part!r} is no integer; a signal is indexed cell by cell")
+            if not 0 <= operator.index(part) < self.shape[dim]:
+                raise MisuseError(f"{place}: offset {part} is outside dimension {dim} of shape {self.shape}")
+            at.append(operator.index(part))
+        index = (*at, *(0 for _ in rest))
+        flat = 0
+        for i, extent in zip(index, self.shape, strict=True):
+            flat = flat * extent + i
+        info = np.iinfo(self.dtype)
+        slot = self.first_slot + owner * self.cells_a_rank + flat
+        return Cell(
+            self.name, owner, index, slot=slot, low=info.min, high=info.max, wrap=self.wrap, world=self.world
+        )

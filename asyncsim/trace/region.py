@@ -1,0 +1,186 @@
+"""Places in symmetric memory: regions of windows, cells of signals, conditions on cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from asyncsim.trace.errors import MisuseError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Box = tuple[tuple[int, int, int], ...]
+"""One (start, stop, step) a dimension."""
+Spans = tuple[tuple[int, int], ...]
+"""Half-open byte ranges within one rank's window, ascending and disjoint."""
+
+READ, WRITE, ADD = "read", "write", "add"
+
+
+def spans_of(box: Box, shape: tuple[int, ...], itemsize: int) -> Spans:
+    """Return the bytes that `box` covers in a C-ordered array of `shape`.
+
+    Bytes, not elements: two views of one buffer with other shapes or dtypes then still overlap
+    where they do in memory.
+    """
+    runs: list[tuple[int, int]] = [(0, itemsize)]
+    size = itemsize
+    for (start, stop, step), extent in zip(reversed(box), reversed(shape), strict=True):
+        if step == 1 and runs == [(0, size)]:
+            runs = [(start * size, stop * size)] if stop > start else []
+        else:
+            runs = [(at * size + low, at * size + high) for at in range(start, stop, step) for low, high in runs]
+        size *= extent
+    return tuple(runs)
+
+
+def spans_overlap(a: Spans, b: Spans) -> bool:
+    """Say whether two span lists share a byte."""
+    i = j = 0
+    while i < len(a) and j < len(b):
+        if a[i][1] <= b[j][0]:
+            i += 1
+        elif b[j][1] <= a[i][0]:
+            j += 1
+        else:
+            return True
+    return False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Region:
+    """A box of elements in one rank's window. One object a place: a world hands out the same again.
+
+    `slot` numbers the (window, owner) pair within its world; `index` is what numpy takes;
+    `shape` is the shape of a tile loaded from here.
+    """
+
+    window: str
+    owner: int
+    box: Box
+    index: tuple[int | slice, ...]
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    slot: int
+    spans: Spans
+    world: object = field(repr=False)
+    reads: tuple[Access] = field(init=False, repr=False)
+    writes: tuple[Access] = field(init=False, repr=False)
+    adds: tuple[Access] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Make the three accesses once, so that an operation allocates none."""
+        object.__setattr__(self, "reads", (Access(self, READ),))
+        object.__setattr__(self, "writes", (Access(self, WRITE),))
+        object.__setattr__(self, "adds", (Access(self, ADD),))
+
+    def __str__(self) -> str:
+        """Write the region as numpy would index it: ``data[2, 0:64]@1``."""
+        return f"{self.window}[{box_text(self.box)}]@{self.owner}"
+
+
+def box_text(box: Box) -> str:
+    """Write a box as an index expression."""
+    return ", ".join(
+        str(start) if stop == start + 1 else f"{start}:{stop}" + (f":{step}" if step != 1 else "")
+        for start, stop, step in box
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Access:
+    """A region and what is done there: read, write, or add (atomic against other adds)."""
+
+    region: Region
+    mode: str
+
+
+class Condition:
+    """What a wait waits for: an own cell compared with a number. Made by comparing a cell."""
+
+    __slots__ = ("cell", "compare", "expected")
+
+    def __init__(self, cell: Cell, compare: str, expected: int) -> None:
+        """Keep the three parts; `compare` is one of Eq, Ne, Gt, Ge, Lt, Le."""
+        self.cell = cell
+        self.compare = compare
+        self.expected = expected
+
+    def __bool__(self) -> NoReturn:
+        """Refuse: outside a wait, a condition is neither true nor false."""
+        raise MisuseError(f"{self} has no truth value; wait for it: await rank.wait({self}), or await rank.test({self})")
+
+    def __str__(self) -> str:
+        """Write it as in the kernel."""
+        return f"{self.cell} {SYMBOLS[self.compare]} {self.expected}"
+
+
+SYMBOLS = {"Eq": "==", "Ne": "!=", "Gt": ">", "Ge": ">=", "Lt": "<", "Le": "<="}
+
+
+class Cell:
+    """One counter of a signal, at one rank. Comparing it with an integer gives a `Condition`.
+
+    Cells compare by place, not by value, so they are neither equal nor hashable; `slot` is the
+    number that identifies one within its world, `low` and `high` are its range.
+    """
+
+    __slots__ = ("high", "index", "low", "owner", "signal", "slot", "world", "wrap")
+
+    def __init__(  # noqa: PLR0913 - a place has this many coordinates; only a world makes cells
+        self, signal: str, owner: int, index: tuple[int, ...], *, slot: int, low: int, high: int, wrap: bool, world: object
+    ) -> None:
+        """Keep the coordinates."""
+        self.signal = signal
+        self.owner = owner
+        self.index = index
+        self.slot = slot
+        self.low = low
+        self.high = high
+        self.wrap = wrap
+        self.world = world
+
+    def _condition(self, compare: str, expected: object) -> Condition:
+        if expected.__class__ is not int:
+            if isinstance(expected, bool) or not hasattr(expected, "__index__"):
+                raise MisuseError(f"{self} is compared with {expected!r}; compare a cell with an integer")
+            expected = expected.__index__()
+        assert isinstance(expected, int)  # noqa: S101 - for the type checker; both branches above ensure it
+        if not self.low <= expected <= self.high:
+            raise MisuseError(f"{self} is compared with {expected}; the cell holds {self.low} to {self.high}")
+        return Condition(self, compare, expected)
+
+    def __eq__(self, expected: object) -> Condition:  # type: ignore[override]
+        """Wait until equal."""
+        return self._condition("Eq", expected)
+
+    def __ne__(self, expected: object) -> Condition:  # type: ignore[override]
+        """Wait until different."""
+        return self._condition("Ne", expected)
+
+    def __gt__(self, expected: int) -> Condition:
+        """Wait until greater."""
+        return self._condition("Gt", expected)
+
+    def __ge__(self, expected: int) -> Condition:
+        """Wait until at least that."""
+        return self._condition("Ge", expected)
+
+    def __lt__(self, expected: int) -> Condition:
+        """Wait until less."""
+        return self._condition("Lt", expected)
+
+    def __le__(self, expected: int) -> Condition:
+        """Wait until at most that."""
+        return self._condition("Le", expected)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        """Write it as ``signal[2, 0]@1``."""
+        return f"{self.signal}[{', '.join(map(str, self.index))}]@{self.owner}"
+
+    def wrapped(self, value: int) -> int:
+        """Return `value` brought into the cell's range, as the hardware would."""
+        return (value - self.low) % (self.high - self.low + 1) + self.low

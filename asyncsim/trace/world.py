@@ -1,0 +1,154 @@
+"""The world of a run: P ranks, their actors, and every declaration with its size settled.
+
+A world is a description. It holds no values, so many runs share one, and a reader rebuilds it
+from the header of a trace.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from asyncsim.trace.declare import Declaration, Signal, Window
+from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.layout import SignalLayout, WindowLayout
+from asyncsim.trace.region import Cell, Region
+
+STREAMS_A_RANK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Actor:
+    """Who can be scheduled: a task of a rank. `order` is its place in every list of actors."""
+
+    name: str
+    rank: int
+    order: int
+
+
+class World:
+    """P ranks and the memory they share.
+
+    Args:
+        ranks: P, at least 1.
+        memory: the declarations, in the order in which a kernel takes them.
+
+    """
+
+    def __init__(self, ranks: int, memory: Sequence[Declaration]) -> None:
+        """Settle every shape for this P and number every window and cell."""
+        if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
+            raise MisuseError(f"ranks={ranks!r}; a world has at least one rank")
+        self.ranks = ranks
+        self.memory = tuple(memory)
+        self.actors = tuple(Actor(str(rank), rank, rank * STREAMS_A_RANK) for rank in range(ranks))
+        self.windows: list[WindowLayout] = []
+        self.signals: list[SignalLayout] = []
+        self.layouts: dict[str, WindowLayout | SignalLayout] = {}
+        cells = 0
+        for declared in self.memory:
+            name = getattr(declared, "name", None)
+            if name in self.layouts:
+                raise MisuseError(f"two declarations are called {name!r}; give each a name of its own")
+            if isinstance(declared, Window):
+                window = WindowLayout(declared, ranks, first_slot=len(self.windows) * ranks, world=self)
+                self.windows.append(window)
+                self.layouts[declared.name] = window
+            elif isinstance(declared, Signal):
+                signal = SignalLayout(declared, ranks, first_slot=cells, world=self)
+                cells += signal.cells_a_rank * ranks
+                self.signals.append(signal)
+                self.layouts[declared.name] = signal
+            else:
+                raise MisuseError(f"memory holds {declared!r}; declare Window(...) and Signal(...)")
+        self.cells = cells
+
+    def views(self, rank: int) -> tuple[WindowView | SignalView, ...]:
+        """Return the memory as `rank` sees it: what a kernel gets, in the order of declaration."""
+        return tuple(
+            WindowView(layout, rank, rank) if isinstance(layout, WindowLayout) else SignalView(layout, rank, rank)
+            for layout in self.layouts.values()
+        )
+
+
+def _peer(peer: object, ranks: int, what: str, holder: int) -> int:
+    if peer.__class__ is not int:
+        if isinstance(peer, bool) or not hasattr(peer, "__index__"):
+            raise MisuseError(f"rank {holder}: {what}.at({peer!r}); a peer is a rank, 0 to {ranks - 1}")
+        peer = operator.index(peer)  # type: ignore[arg-type]
+    assert isinstance(peer, int)  # noqa: S101 - for the type checker; both branches above ensure it
+    if not 0 <= peer < ranks:
+        raise MisuseError(f"rank {holder}: {what}.at({peer}); peers are the ranks 0 to {ranks - 1}")
+    return peer
+
+
+class WindowView:
+    """One rank's window, seen from a rank. Indexing it as numpy gives a region; ``at`` turns to a peer.
+
+    Offsets count from 0 and stay inside the shape: nothing is clipped, nothing counts from the end.
+    """
+
+    __slots__ = ("_layout", "holder", "owner")
+
+    def __init__(self, layout: WindowLayout, owner: int, holder: int) -> None:
+        """View the window of rank `owner` on behalf of rank `holder`."""
+        self._layout = layout
+        self.owner = owner
+        self.holder = holder
+
+    def at(self, peer: int) -> WindowView:
+        """Return the same window of rank `peer`."""
+        ranks = self._layout.ranks
+        return WindowView(self._layout, _peer(peer, ranks, self._layout.name, self.holder), self.holder)
+
+    def __getitem__(self, key: Any) -> Region:  # noqa: ANN401 - whatever numpy's basic indexing takes
+        """Return a region: integers and slices, one a dimension, missing ones mean all."""
+        return self._layout.region(self.owner, key, self.holder)
+
+    @property
+    def name(self) -> str:
+        """The declared name."""
+        return self._layout.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape in numbers."""
+        return self._layout.shape
+
+    @property
+    def dtype(self) -> Any:  # noqa: ANN401 - numpy's dtype is generic in what it holds
+        """The numpy dtype."""
+        return self._layout.dtype
+
+
+class SignalView:
+    """One rank's signal, seen from a rank. Indexing it gives a cell; ``at`` turns to a peer."""
+
+    __slots__ = ("_layout", "holder", "owner")
+
+    def __init__(self, layout: SignalLayout, owner: int, holder: int) -> None:
+        """View the signal of rank `owner` on behalf of rank `holder`."""
+        self._layout = layout
+        self.owner = owner
+        self.holder = holder
+
+    def at(self, peer: int) -> SignalView:
+        """Return the same signal of rank `peer`."""
+        ranks = self._layout.ranks
+        return SignalView(self._layout, _peer(peer, ranks, self._layout.name, self.holder), self.holder)
+
+    def __getitem__(self, key: Any) -> Cell:  # noqa: ANN401 - whatever numpy's basic indexing takes
+        """Return one cell; trailing dimensions of extent 1 may be left out."""
+        return self._layout.cell(self.owner, key, self.holder)
+
+    @property
+    def name(self) -> str:
+        """The declared name."""
+        return self._layout.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape in numbers."""
+        return self._layout.shape

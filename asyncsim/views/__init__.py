@@ -1,0 +1,1 @@
+"""Show it: reports in words."""
