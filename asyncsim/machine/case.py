@@ -101,6 +101,7 @@ class Run:
         outputs: what the kernel returned, by call and rank; `MISSING` where a rank did not get so far.
         ending: *complete*, *deadlock*, *step-limit* or *overflow*.
         unwritten: the regions that were loaded without having been written, as text.
+        windows: the contents of every window at the end, by slot.
         trace: every event, if the run was recorded.
 
     """
@@ -110,6 +111,7 @@ class Run:
     outputs: list[list[Any]]
     ending: str
     unwritten: list[str] = field(default_factory=list)
+    windows: list[Any] = field(default_factory=list)
     trace: Trace | None = None
 
 

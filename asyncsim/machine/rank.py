@@ -90,7 +90,7 @@ class Rank:
         if region.__class__ is not Region or region.world is not self._world:
             raise self._no_region("load", region)
         kind = LOAD if region.owner == self.id else REMOTE_LOAD
-        return await _stand_at_gate(Op(self._actor, kind, region.reads))  # type: ignore[no-any-return]
+        return await _stand_at_gate(Op(self._actor, kind, region.reads, call=self.call))  # type: ignore[no-any-return]
 
     async def store(self, region: Region, tile: Any, *, atomic: Literal["add"] | None = None) -> None:  # noqa: ANN401
         """Store a tile to a region; of a peer's region this is a one-sided remote store.
@@ -107,7 +107,7 @@ class Rank:
         accesses = region.writes if atomic is None else self._adds(kind, region, atomic)
         if tile.__class__ is not np.ndarray or tile.dtype != region.dtype or tile.shape != region.shape:
             tile = self._tile(kind, region, tile)
-        await _stand_at_gate(Op(self._actor, kind, accesses, payload=tile))
+        await _stand_at_gate(Op(self._actor, kind, accesses, payload=tile, call=self.call))
 
     async def get(self, target: Region, source: Region) -> None:
         """Copy a peer's region into an own region.
@@ -117,7 +117,7 @@ class Rank:
         self._check_copy("get", target, source)
         if target.owner != self.id:
             raise MisuseError(f"rank {self.id}: get into {target}; a get copies into an own region: window[...]")
-        await _stand_at_gate(Op(self._actor, GET, (*source.reads, *_written(target, source))))
+        await _stand_at_gate(Op(self._actor, GET, (*source.reads, *_written(target, source)), call=self.call))
 
     async def put(self, target: Region, source: Any, *, atomic: Literal["add"] | None = None) -> None:  # noqa: ANN401
         """Copy an own region, or a private array, into a peer's region.
@@ -136,11 +136,11 @@ class Rank:
             if source.owner != self.id:
                 raise MisuseError(f"rank {self.id}: put from {source}; a put copies from an own region: window[...]")
             written = _written(target, source) if atomic is None else self._adds(PUT, target, atomic)
-            await _stand_at_gate(Op(self._actor, PUT, (*source.reads, *written)))
+            await _stand_at_gate(Op(self._actor, PUT, (*source.reads, *written), call=self.call))
         else:
             tile = self._tile(PUT, target, source)
             accesses = target.writes if atomic is None else self._adds(PUT, target, atomic)
-            await _stand_at_gate(Op(self._actor, PUT, accesses, payload=tile))
+            await _stand_at_gate(Op(self._actor, PUT, accesses, payload=tile, call=self.call))
 
     async def notify(self, cell: Cell, value: int = 1, op: str = ATOMIC_ADD) -> None:
         """Add to a cell of a peer (or an own one), or set it.
@@ -159,7 +159,7 @@ class Rank:
             value = self._integer("notify", cell, value)
         if not cell.low <= value <= cell.high:
             raise MisuseError(f"rank {self.id}: notify of {cell}: value {value} is outside {cell.low} to {cell.high}")
-        await _stand_at_gate(Op(self._actor, NOTIFY, (), cell, op, value))
+        await _stand_at_gate(Op(self._actor, NOTIFY, (), cell, op, value, call=self.call))
 
     async def wait(self, condition: Condition, *, consume: bool = False) -> None:
         """Park until the condition on an own cell holds.
@@ -170,14 +170,13 @@ class Rank:
 
         """
         self._check_condition("wait", condition)
-        await _stand_at_gate(
-            Op(self._actor, WAIT, (), condition.cell, condition.compare, condition.expected, bool(consume))
-        )
+        cell, how, expected = condition.cell, condition.compare, condition.expected
+        await _stand_at_gate(Op(self._actor, WAIT, (), cell, how, expected, bool(consume), call=self.call))
 
     async def test(self, condition: Condition) -> bool:
         """Say whether the condition on an own cell holds now, without waiting."""
         self._check_condition("test", condition)
-        op = Op(self._actor, TEST, (), condition.cell, condition.compare, condition.expected)
+        op = Op(self._actor, TEST, (), condition.cell, condition.compare, condition.expected, call=self.call)
         return await _stand_at_gate(op)  # type: ignore[no-any-return]
 
     # What follows says what is wrong; none of it runs for a correct operation on arrays.

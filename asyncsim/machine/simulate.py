@@ -112,7 +112,7 @@ class _Simulation:
             raise RuntimeError("the run stopped without an ending")
         choices = [actor.name for actor in self.gate.choices]
         unwritten = [str(region) for region in self.memory.unwritten]
-        return Run(case, choices, self.outputs, ending, unwritten, self._trace(ending))
+        return Run(case, choices, self.outputs, ending, unwritten, self.memory.arrays, self._trace(ending))
 
     async def _drive(self, actor: Actor, inputs: list[Any]) -> None:
         """Take one actor through all its calls."""

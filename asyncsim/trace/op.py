@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from asyncsim.trace.region import SYMBOLS
+
 if TYPE_CHECKING:
     from asyncsim.trace.region import Access, Cell
     from asyncsim.trace.world import Actor
@@ -31,6 +33,7 @@ class Op:
         amount: what a notify adds or sets; what a wait or test compares with.
         consume: a wait that subtracts `amount` as it passes.
         payload: the tile of a store, or of a put from a private array.
+        call: which call of the kernel, from 0.
 
     """
 
@@ -42,6 +45,7 @@ class Op:
     amount: int = 0
     consume: bool = False
     payload: Any = None
+    call: int = 0
 
     def __str__(self) -> str:
         """Write it as a sentence without a subject: ``remote_load of data[0, 0:64]@1``."""
@@ -55,4 +59,4 @@ class Op:
         if self.kind == NOTIFY:
             return f"notify {self.cell} {':=' if self.how == SET else '+='} {self.amount}"
         consuming = " and subtract" if self.consume else ""
-        return f"{self.kind} {self.cell} {self.how} {self.amount}{consuming}"
+        return f"{self.kind} {self.cell} {SYMBOLS[self.how]} {self.amount}{consuming}"

@@ -1,0 +1,98 @@
+"""The analysis: from the events of one run to what holds in every schedule.
+
+Conditions and proof: with monotone guards the frontiers are exact if S1 to S5 (see `signals`) hold;
+then no race means that every schedule executes the same operations with the same values. The
+background is Thornley and Chandy, "Monotonic counters: a new mechanism for thread
+synchronization" (IPDPS 2000), and Helmbold and McDowell on synchronisation that permits efficient
+race detection (UCSC-CRL-93-29); own subtraction keeps self-cleaning signals on the easy side of
+what Netzer and Miller showed to be NP-hard.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from asyncsim.analysis.clocks import Clocks
+from asyncsim.analysis.contracts import leftover_credits, unwritten_reads
+from asyncsim.analysis.deadlock import deadlock
+from asyncsim.analysis.group import FairOrder, findings_of
+from asyncsim.analysis.order import order_of
+from asyncsim.analysis.races import races
+from asyncsim.analysis.signals import overflows, signal_races, undetermined_tests, unstable_waits
+from asyncsim.analysis.streams import Streams
+from asyncsim.trace.event import COMPLETE, DEADLOCK
+
+if TYPE_CHECKING:
+    from asyncsim.trace.event import Trace
+    from asyncsim.trace.finding import Finding
+
+FLAGS = ("signal-race", "unstable-wait", "overflow")
+ORDER_FINDINGS = (*FLAGS, "race", "order-dependent-sum")
+
+
+@dataclass(slots=True)
+class Analysis:
+    """What one run says of all schedules.
+
+    Args:
+        findings: grouped; `harmful` is still open where only a witness can tell.
+        race_pairs: every race, as the (actor, index in its stream) of its two operations.
+        reasons: why the theory does not apply; empty if it does.
+        exact: no flag was raised, so races are exactly those that some schedule shows.
+        fast: vector clocks decided; False: frontiers.
+
+    """
+
+    findings: list[Finding]
+    race_pairs: set[frozenset[tuple[str, int]]]
+    reasons: list[str]
+    exact: bool
+    fast: bool
+
+    @property
+    def applies(self) -> bool:
+        """Whether the theory applies to the run."""
+        return not self.reasons
+
+    @property
+    def clean(self) -> bool:
+        """Whether every schedule executes the same operations with the same values."""
+        return self.applies and not any(finding.kind in ORDER_FINDINGS for finding in self.findings)
+
+
+def analyse(trace: Trace, *, order: str = "auto", fair: Trace | None = None) -> Analysis:
+    """Analyse a run.
+
+    Args:
+        trace: the run, with its footer.
+        order: "clocks" or "frontiers" to force one of the two ways; they agree where both apply.
+        fair: the run under round robin, by which races are named; by default `trace` itself.
+
+    Raises:
+        MisuseError: clocks were asked for, and some cell has alternatives.
+
+    """
+    streams = Streams(trace)
+    found, guards = order_of(streams, order)
+    del guards
+    suspects = list(races(streams, found))
+    flags = list(chain(signal_races(streams, found), unstable_waits(streams, found), overflows(streams, found)))
+    own = list(chain(unwritten_reads(streams), leftover_credits(streams)))
+    findings = findings_of(streams, chain(suspects, flags, own), FairOrder(streams, fair))
+    if streams.deadlocked:
+        findings.append(deadlock(streams))
+    reasons = [
+        f"the answer of rank {test.event.op.actor.rank}'s '{test.event.op}' depends on the schedule"
+        for test in undetermined_tests(streams, found)
+    ][:1]
+    if streams.ending not in (COMPLETE, DEADLOCK):
+        reasons.append(f"the run did not end by itself: {streams.ending or 'no footer'}")
+    names = [actor.name for actor in streams.actors]
+    race_pairs = {
+        frozenset((names[number], index) for number, index in suspect.places)
+        for suspect in suspects
+        if suspect.kind == "race"
+    }
+    return Analysis(findings, race_pairs, reasons, not flags and not reasons, isinstance(found, Clocks))

@@ -1,0 +1,124 @@
+"""Why a run that hangs hangs: of each blocked actor the cell, have and need, and why nobody will help."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from asyncsim.trace.finding import Finding, Side
+from asyncsim.trace.op import NOTIFY, SET, WAIT
+from asyncsim.trace.region import SYMBOLS
+
+if TYPE_CHECKING:
+    from asyncsim.analysis.streams import Place, Streams
+    from asyncsim.trace.event import Event
+
+OVERSHOT, ERASED, WRAPPED, TAKEN, NEVER_SENT = "overshot", "erased", "wrapped", "taken away", "never sent"
+
+
+def deadlock(streams: Streams) -> Finding:
+    """Return the one finding of a run that ended with everybody blocked."""
+    blocked = [
+        (number, len(stream) - 1)
+        for number, stream in enumerate(streams.events)
+        if stream and streams.is_pending((number, len(stream) - 1))
+    ]
+    sentences = [_sentence(streams, place) for place in blocked]
+    sides = tuple(Side.of(streams.event(place), place[1]) for place in blocked)
+    window = sides[0].region.partition("[")[0] if sides else None
+    # Pairs count what is blocked: the actors.
+    return Finding(
+        "deadlock", "; ".join(sentences), window=window, pairs=len(blocked), harmful=True, sides=sides,
+        shown=f"{len(blocked)} of {len(streams.actors)} actors wait for ever",
+    )  # fmt: skip
+
+
+def _sentence(streams: Streams, place: Place) -> str:
+    event = streams.event(place)
+    op = event.op
+    line = f" at {event.at[0]}" if event.at and event.at[0] else ""
+    reason, detail = reason_of(streams, event)
+    return (
+        f"rank {op.actor.rank} waits{line} for {op.cell} {SYMBOLS[op.how]} {op.amount} "
+        f"(have {event.have}, need {op.amount}): {reason}, {detail}"
+    )
+
+
+def reason_of(streams: Streams, wait: Event) -> tuple[str, str]:
+    """Return why nobody will satisfy a blocked wait, in a word and in a clause."""
+    op = wait.op
+    have = wait.have if wait.have is not None else 0
+    if op.how in ("Eq", "Lt", "Le") and have > op.amount or (op.how == "Lt" and have == op.amount):
+        return OVERSHOT, f"the cell went past it: {_last_change(streams, wait)}"
+    history = streams.histories.get(op.cell.slot) if op.cell is not None else None
+    changes = [streams.event(p) for p in sorted(_changes(streams, wait), key=lambda p: streams.event(p).step or 0)]
+    value = streams.trace.header.world.layouts[op.cell.signal].start if op.cell is not None else 0  # type: ignore[union-attr]
+    lost: dict[str, Event] = {}
+    for event in changes:
+        after = _after(event)
+        if event.op.kind == NOTIFY and event.op.how == SET and after < value:
+            lost.setdefault(ERASED, event)
+            lost[ERASED] = event
+        elif event.op.kind == NOTIFY and event.op.amount > 0 and after < value:
+            lost[WRAPPED] = event
+        elif event.op.actor is not op.actor and after < value:
+            lost[TAKEN] = event
+        value = after
+    for reason in (WRAPPED, ERASED, TAKEN):
+        if reason in lost and history is not None:
+            return reason, f"{_says(lost[reason])} left the cell at {_after(lost[reason])}"
+    return NEVER_SENT, _who_could(streams, wait, changes)
+
+
+def _changes(streams: Streams, wait: Event) -> list[Place]:
+    """Return the executed operations that changed the cell."""
+    cell = wait.op.cell
+    return [
+        (number, index)
+        for number, stream in enumerate(streams.events)
+        for index, event in enumerate(stream)
+        if event.step is not None
+        and event.op.cell is not None
+        and cell is not None
+        and event.op.cell.slot == cell.slot
+        and (event.op.kind == NOTIFY or event.op.consume)
+    ]
+
+
+def _after(event: Event) -> int:
+    """Return the cell's value after a notify or a consuming wait."""
+    have = event.have if event.have is not None else 0
+    return have - event.op.amount if event.op.kind == WAIT else have
+
+
+def _last_change(streams: Streams, wait: Event) -> str:
+    changes = _changes(streams, wait)
+    if not changes:
+        return "it started there"
+    last = max((streams.event(place) for place in changes), key=lambda event: event.step or 0)
+    return f"{_says(last)} made it {_after(last)}"
+
+
+def _who_could(streams: Streams, wait: Event, changes: list[Event]) -> str:
+    """Name those who wrote the cell before, and what keeps each from doing so again."""
+    writers = sorted({event.op.actor.order for event in changes if event.op.actor is not wait.op.actor})
+    others = [streams.number[order] for order in writers] or [
+        number for number, actor in enumerate(streams.actors) if actor is not wait.op.actor
+    ]
+    who = "those who wrote it" if writers else "nobody ever wrote it, and the others"
+    blocked, finished = [], []
+    for number in others:
+        last = (number, len(streams.events[number]) - 1)
+        rank = str(streams.actors[number].rank)
+        pending = last[1] >= 0 and streams.is_pending(last)
+        (blocked if pending else finished).append(rank)
+    parts = []
+    if finished:
+        parts.append(f"rank {', '.join(finished)} finished")
+    if blocked:
+        parts.append(f"rank {', '.join(blocked)} blocked too")
+    return f"nobody will write it any more ({who}: {'; '.join(parts) if parts else 'there are none'})"
+
+
+def _says(event: Event) -> str:
+    line = f" at {event.at[0]}" if event.at and event.at[0] else ""
+    return f"rank {event.op.actor.rank}'s '{event.op}'{line}"

@@ -1,0 +1,176 @@
+"""The normal form of a run: the stream of each actor, and the history of each cell.
+
+A cell's history is split at its Sets into *epochs*, in the order of this run. Within an epoch a
+cell only gains: own adds are certain (program order), and of the others' adds all that matters is
+how many have come. See `asyncsim.analysis.guards` for what follows for waits.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from asyncsim.trace.event import DEADLOCK
+from asyncsim.trace.op import NOTIFY, SET, TEST, WAIT
+from asyncsim.trace.world import Actor
+
+if TYPE_CHECKING:
+    from asyncsim.trace.event import Event, Trace
+    from asyncsim.trace.region import Cell
+
+Place = tuple[int, int]
+"""An operation: the number of its actor, and its index in that actor's stream."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one actor adds to one epoch: indexes in its stream, amounts, and their running sums."""
+
+    indexes: list[int] = field(default_factory=list)
+    amounts: list[int] = field(default_factory=list)
+    _credits: list[int] | None = None
+
+    def before(self, index: int) -> int:
+        """Return the sum of all amounts added before `index`."""
+        return sum(self.amounts[: bisect_left(self.indexes, index)])
+
+    def credits_before(self, index: int) -> int:
+        """Return the sum of the non-negative amounts added before `index`."""
+        if self._credits is None:
+            self._credits = [0, *accumulate(max(amount, 0) for amount in self.amounts)]
+        return self._credits[bisect_left(self.indexes, index)]
+
+
+@dataclass(slots=True)
+class Epoch:
+    """The life of a cell from one Set to the next.
+
+    `number` is unique in the run; `opener` the Set that began it (None: the start value);
+    `closer` the Set that ended it; `tallies` the adds by actor.
+    """
+
+    number: int
+    slot: int
+    base: int
+    opener: Place | None
+    closer: Place | None = None
+    tallies: dict[int, Tally] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Wait:
+    """A wait or test, where it stands, and the epoch in which it was executed (None: it never was)."""
+
+    place: Place
+    event: Event
+    epoch: Epoch | None
+
+    @property
+    def slot(self) -> int:
+        """The cell's slot."""
+        return _cell(self.event).slot
+
+
+@dataclass(slots=True)
+class History:
+    """All that one cell met in this run."""
+
+    cell: Cell
+    epochs: list[Epoch]
+    sets: list[Place] = field(default_factory=list)
+    adds: list[tuple[Place, int, int]] = field(default_factory=list)
+    """(who, amount, epoch number); a consuming wait is an add of a negative amount."""
+    waits: list[Wait] = field(default_factory=list)
+    tests: list[Wait] = field(default_factory=list)
+
+    @property
+    def final(self) -> int:
+        """The value after the last operation, without wrapping."""
+        last = self.epochs[-1]
+        return last.base + sum(sum(tally.amounts) for tally in last.tallies.values())
+
+
+class Streams:
+    """A trace taken apart: `streams[a][i]` is the i-th operation of actor a, pending ones last."""
+
+    def __init__(self, trace: Trace) -> None:
+        """Sort the events of `trace` by actor and by cell."""
+        self.trace = trace
+        by_order: dict[int, Actor] = {actor.order: actor for actor in trace.header.world.actors}
+        for event in trace.events:
+            by_order.setdefault(event.op.actor.order, event.op.actor)
+        self.actors = [by_order[order] for order in sorted(by_order)]
+        self.number = {actor.order: number for number, actor in enumerate(self.actors)}
+        self.events: list[list[Event]] = [[] for _ in self.actors]
+        self.histories: dict[int, History] = {}
+        self._epochs = 0
+        for event in trace.events:
+            self._take(event)
+        self.executed = [len(stream) for stream in self.events]
+        footer = trace.footer
+        self.ending = footer.ending if footer is not None else None
+        for event in footer.pending if footer is not None else ():
+            # What stands at the gate belongs to the stream: another schedule might execute it.
+            self._take(event, pending=True)
+
+    @property
+    def deadlocked(self) -> bool:
+        """Whether the run ended because nobody could go on."""
+        return self.ending == DEADLOCK
+
+    def event(self, place: Place) -> Event:
+        """Return the event at a place."""
+        return self.events[place[0]][place[1]]
+
+    def is_pending(self, place: Place) -> bool:
+        """Say whether the operation stood at the gate when the run ended."""
+        return place[1] >= self.executed[place[0]]
+
+    def _take(self, event: Event, *, pending: bool = False) -> None:
+        op = event.op
+        number = self.number[op.actor.order]
+        stream = self.events[number]
+        place = (number, len(stream))
+        stream.append(event)
+        if op.cell is None:
+            return
+        history = self._history(op.cell)
+        epoch = history.epochs[-1]
+        if op.kind == TEST:
+            history.tests.append(Wait(place, event, epoch))
+        elif op.kind == WAIT:
+            history.waits.append(Wait(place, event, None if pending else epoch))
+            if op.consume:
+                self._add(history, epoch, place, -op.amount)
+        elif op.how == SET:
+            epoch.closer = place
+            history.sets.append(place)
+            history.epochs.append(Epoch(self._next_epoch(), op.cell.slot, op.amount, place))
+        elif op.kind == NOTIFY:
+            self._add(history, epoch, place, op.amount)
+
+    def _add(self, history: History, epoch: Epoch, place: Place, amount: int) -> None:
+        history.adds.append((place, amount, epoch.number))
+        tally = epoch.tallies.setdefault(place[0], Tally())
+        tally.indexes.append(place[1])
+        tally.amounts.append(amount)
+
+    def _history(self, cell: Cell) -> History:
+        history = self.histories.get(cell.slot)
+        if history is None:
+            layout = self.trace.header.world.layouts[cell.signal]
+            start = Epoch(self._next_epoch(), cell.slot, layout.start, None)  # type: ignore[union-attr]
+            history = self.histories[cell.slot] = History(cell, [start])
+        return history
+
+    def _next_epoch(self) -> int:
+        self._epochs += 1
+        return self._epochs - 1
+
+
+def _cell(event: Event) -> Cell:
+    cell = event.op.cell
+    assert cell is not None  # noqa: S101 - for the type checker: only operations on cells come here
+    return cell
