@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from asyncsim.machine.effect import COMPARE, EFFECTS, CellOverflow
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import COMPLETE, DEADLOCK, OVERFLOW, STEP_LIMIT
-from asyncsim.trace.op import NOTIFY, WAIT
+from asyncsim.trace.op import NOTIFY, WAIT, Op
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from asyncsim.machine.memory import Memory
-    from asyncsim.trace.op import Op
     from asyncsim.trace.world import Actor
 
 
@@ -88,7 +87,7 @@ class Gate:
             self.ending = STEP_LIMIT
             return None
         op = self._scheduler.choose(ready)
-        at = bisect_left(self._orders, op.actor.order)
+        at = bisect_left(self._orders, op.actor.order) if op.__class__ is Op else len(ready)
         if at == len(ready) or ready[at] is not op:
             raise MisuseError(f"{type(self._scheduler).__name__} chose {op}, which is not among the ready operations")
         del ready[at], self._orders[at]

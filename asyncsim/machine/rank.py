@@ -12,6 +12,7 @@ from asyncsim.trace.op import (
     ATOMIC_ADD, GET, LOAD, NOTIFY, PUT, REMOTE_LOAD, REMOTE_STORE, SET, STORE, TEST, WAIT, Op,
 )  # fmt: skip
 from asyncsim.trace.region import Cell, Condition, Region
+from asyncsim.trace.world import SignalView, WindowView
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -184,21 +185,19 @@ class Rank:
     def _no_region(self, what: str, region: object) -> MisuseError:
         if isinstance(region, Region):
             return MisuseError(f"rank {self.id}: {what} of {region}, which belongs to another run; use this run's windows")
-        got = "a whole window; index it: window[...]" if hasattr(region, "holder") else f"{region!r}"
-        return MisuseError(f"rank {self.id}: {what} takes a region, window[...] or window.at(peer)[...]; got {got}")
+        return MisuseError(f"rank {self.id}: {what} takes a region, window[...] or window.at(peer)[...]; got {_shown(region)}")
 
     def _no_cell(self, what: str, cell: object, right: str) -> MisuseError:
         if isinstance(cell, Cell):
             return MisuseError(f"rank {self.id}: {what} of {cell}, which belongs to another run; use this run's signals")
-        got = f"the condition {cell}" if isinstance(cell, Condition) else f"{cell!r}"
-        return MisuseError(f"rank {self.id}: {what} takes a cell, {right}; got {got}")
+        return MisuseError(f"rank {self.id}: {what} takes a cell, {right}; got {_shown(cell)}")
 
     def _check_condition(self, what: str, condition: Condition) -> None:
         if condition.__class__ is not Condition:
             right = "; compare it, as in signal[peer] >= 1" if isinstance(condition, Cell) else ""
             raise MisuseError(
                 f"rank {self.id}: {what} takes a condition on an own cell, signal[peer] >= 1; "
-                f"got {condition if isinstance(condition, Cell) else repr(condition)}{right}"
+                f"got {_shown(condition)}{right}"
             )
         cell = condition.cell
         if cell.world is not self._world:
@@ -223,12 +222,15 @@ class Rank:
         place = f"rank {self.id}: {kind} to {region}"
         if not isinstance(tile, np.ndarray | np.generic):
             if region.shape != () or not isinstance(tile, bool | int | float | complex):
-                got = f"a {type(tile).__name__}"
+                got = _shown(tile)
                 raise MisuseError(f"{place} takes an array of shape {region.shape} and dtype {region.dtype}; got {got}")
             try:
-                return np.array(tile, dtype=region.dtype)
-            except (OverflowError, TypeError) as error:
+                array = np.array(tile, dtype=region.dtype)
+            except (OverflowError, TypeError, ValueError) as error:
                 raise MisuseError(f"{place}: {tile!r} does not fit dtype {region.dtype}") from error
+            if region.dtype.kind in "biu" and array != tile:
+                raise MisuseError(f"{place}: {tile!r} does not fit dtype {region.dtype}")
+            return array
         if tile.shape != region.shape:
             raise MisuseError(f"{place}: the tile has shape {tile.shape}, the region has shape {region.shape}")
         if tile.dtype != region.dtype:
@@ -246,6 +248,21 @@ class Rank:
                 f"rank {self.id}: {what} from {source} to {target}: the source has shape {source.shape} and dtype "
                 f"{source.dtype}, the target {target.shape} and {target.dtype}; they must be the same"
             )
+
+
+def _shown(value: object) -> str:
+    """Write what was given instead, the same in every process and never at length."""
+    if isinstance(value, Region | Cell):
+        return str(value)
+    if isinstance(value, Condition):
+        return f"the condition {value}"
+    if isinstance(value, WindowView | SignalView):
+        return f"all of {value.name!r}; index it"
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape}"
+    if isinstance(value, str | int | float | complex | None):
+        return repr(value)
+    return f"an object of type {type(value).__name__}"
 
 
 def _written(target: Region, source: Region) -> tuple[Access]:

@@ -90,17 +90,16 @@ class _Simulation:
         self.record = record
         self.recorder = None if record is None else Recorder(self.memory, self.places, case.sites)
         self.gate.observer = self.recorder
-        self.nursery = trio.CancelScope()
+        self.scope = trio.CancelScope()
+        self.unstarted = list(reversed(world.actors))
         scheduler.begin(world.actors)
 
     async def run(self) -> Run:
         case = self.case
-        inputs = case.inputs
         try:
-            with self.nursery:
-                async with trio.open_nursery() as nursery:
-                    for actor in case.world.actors:
-                        nursery.start_soon(self._drive, actor, [xs[actor.rank] for xs in inputs])
+            with self.scope:
+                async with trio.open_nursery() as self.children:
+                    self._start_next()
         except BaseExceptionGroup as group:
             if group.subgroup(KeyboardInterrupt) is not None:
                 raise KeyboardInterrupt from None
@@ -113,6 +112,11 @@ class _Simulation:
         choices = [actor.name for actor in self.gate.choices]
         unwritten = [str(region) for region in self.memory.unwritten]
         return Run(case, choices, self.outputs, ending, unwritten, self.memory.arrays, self._trace(ending))
+
+    def _start_next(self) -> None:
+        """Start one actor: the next starts when this one stands at the gate, so trio has no order to choose."""
+        actor = self.unstarted.pop()
+        self.children.start_soon(self._drive, actor, [xs[actor.rank] for xs in self.case.inputs])
 
     async def _drive(self, actor: Actor, inputs: list[Any]) -> None:
         """Take one actor through all its calls."""
@@ -169,15 +173,17 @@ class _Simulation:
         """Wake the chosen task; or, with nobody to choose, end the run if it is over."""
         if chosen is not None:
             trio.lowlevel.reschedule(self.tasks[chosen.actor.order])
+        elif self.unstarted:
+            self._start_next()
         elif self.gate.ending is not None:
             if self.recorder is not None:  # now, while the kernels still stand at their lines
                 self.pending = [self.recorder.pending(op) for op in self.gate.pending()]
-            self.nursery.cancel()
+            self.scope.cancel()
 
     def _fail(self, error: Exception) -> None:
-        if self.error is None:
-            self.error = error
-        self.nursery.cancel()
+        """Stop the run. Several kernels may fail before their first operation; the caller picks whose error counts."""
+        self.error = error
+        self.scope.cancel()
 
     def _trace(self, ending: str) -> Trace | None:
         if self.recorder is None or self.record is None:
@@ -187,6 +193,9 @@ class _Simulation:
 
 
 _FOREIGN = "the kernel awaits something that is no operation of its rank; a kernel awaits methods of its Rank only"
+
+_NOT_THE_AUTHORS = ("asyncsim", "trio", "asyncio", "numpy", "ml_dtypes")
+"""Packages an error may come out of, where the author's line is the one that called them."""
 
 
 def _abort(_: object) -> trio.lowlevel.Abort:
@@ -208,7 +217,7 @@ def _kernel_error(error: BaseException | None, actor: Actor, call: int, trace: T
     while step is not None:
         frame = step.tb_frame
         module = module_name(frame.f_globals)
-        if not module.startswith(("asyncsim.machine", "asyncsim.trace")):
+        if module.partition(".")[0] not in _NOT_THE_AUTHORS:
             filename = frame.f_code.co_filename
             where = f" at {shown_path(filename, module)}:{step.tb_lineno}"
             line = linecache.getline(filename, step.tb_lineno).strip()

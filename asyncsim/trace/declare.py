@@ -27,7 +27,8 @@ def dtype_of(dtype: Any, owner: str = "dtype") -> np.dtype[Any]:  # noqa: ANN401
         raise MisuseError(f"{owner}: {dtype!r} is no dtype; give a numpy one, such as numpy.float32") from error
     if found.kind not in "biufc" and found != np.dtype(ml_dtypes.bfloat16):
         raise MisuseError(f"{owner}: dtype {found} holds no numbers; windows hold booleans, integers, floats or complex")
-    return found.newbyteorder("=")
+    native: np.dtype[Any] = found.newbyteorder("=")
+    return native
 
 
 def _check_name(kind: str, name: object) -> None:
@@ -35,15 +36,19 @@ def _check_name(kind: str, name: object) -> None:
         raise MisuseError(f"a {kind} needs a name that is an identifier, such as 'data'; got {name!r}")
 
 
-def _extent(extent: Extent, ranks: int, owner: str) -> int:
-    size = ranks if extent == "P" else extent(ranks) if callable(extent) else extent
+def _extent(extent: Extent, ranks: int | None, owner: str) -> int:
+    size: object = extent
+    if extent == "P":
+        size = 1 if ranks is None else ranks
+    elif callable(extent):
+        size = 1 if ranks is None else extent(ranks)
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
         raise MisuseError(f"{owner}: {extent!r} is no extent; give an integer >= 0, 'P', or a function of P")
     return int(size)
 
 
-def shape_for(shape: Sequence[Extent], ranks: int, owner: str) -> tuple[int, ...]:
-    """Return the shape in numbers for this many ranks."""
+def shape_for(shape: Sequence[Extent], ranks: int | None, owner: str) -> tuple[int, ...]:
+    """Return the shape in numbers for this many ranks; None only checks what does not depend on them."""
     if isinstance(shape, str | int) or not isinstance(shape, Sequence):
         raise MisuseError(f"{owner}: a shape is a tuple, such as ('P', 64); got {shape!r}")
     return tuple(_extent(extent, ranks, owner) for extent in shape)
@@ -76,7 +81,7 @@ class Window:
         """Refuse what no run could use."""
         _check_name("window", self.name)
         dtype_of(self.dtype, f"window {self.name!r}")
-        shape_for(self.shape, 1, f"window {self.name!r}")
+        shape_for(self.shape, None, f"window {self.name!r}")
         if isinstance(self.dirty, str) and self.dirty != "random":
             raise MisuseError(f"window {self.name!r}: dirty={self.dirty!r}; give a number or 'random'")
 
@@ -111,7 +116,7 @@ class Signal:
         dtype = dtype_of(self.dtype, f"signal {self.name!r}")
         if dtype.name not in _SIGNAL_DTYPES:
             raise MisuseError(f"signal {self.name!r} has dtype {dtype}; a signal is one of {', '.join(_SIGNAL_DTYPES)}")
-        shape_for(self.shape, 1, f"signal {self.name!r}")
+        shape_for(self.shape, None, f"signal {self.name!r}")
         info = np.iinfo(dtype)
         if isinstance(self.start, bool) or not isinstance(self.start, int) or not info.min <= self.start <= info.max:
             raise MisuseError(f"signal {self.name!r}: start={self.start!r} is no {dtype} ({info.min} to {info.max})")

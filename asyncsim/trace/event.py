@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from asyncsim.trace.version import VERSION
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -75,6 +77,7 @@ class Header:
         seed: of the inputs.
         scheduler: who chose, as text: ``"random:seed=3"``.
         edits: what was removed from or added to the kernel.
+        version: the asyncsim that recorded it.
 
     """
 
@@ -86,6 +89,7 @@ class Header:
     seed: int
     scheduler: str
     edits: tuple[str, ...] = ()
+    version: str = VERSION
 
 
 @dataclass(slots=True, eq=False)

@@ -45,11 +45,6 @@ class Side:
         actor = op.actor
         return cls(actor.name, index, actor.rank, event.call, event.phase, op.kind, place, event.at)
 
-    @property
-    def site(self) -> tuple[str, tuple[str, ...], str]:
-        """What stays the same for the same operation of another rank or another element."""
-        return (self.op, self.at, self.phase)
-
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of this side."""
         file, _, line = (self.at[0] if self.at else "").rpartition(":")

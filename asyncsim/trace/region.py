@@ -181,6 +181,8 @@ class Cell:
         """Write it as ``signal[2, 0]@1``."""
         return f"{self.signal}[{', '.join(map(str, self.index))}]@{self.owner}"
 
+    __repr__ = __str__
+
     def wrapped(self, value: int) -> int:
         """Return `value` brought into the cell's range, as the hardware would."""
         return (value - self.low) % (self.high - self.low + 1) + self.low

@@ -77,7 +77,7 @@ def _peer(peer: object, ranks: int, what: str, holder: int) -> int:
     if peer.__class__ is not int:
         if isinstance(peer, bool) or not hasattr(peer, "__index__"):
             raise MisuseError(f"rank {holder}: {what}.at({peer!r}); a peer is a rank, 0 to {ranks - 1}")
-        peer = operator.index(peer)  # type: ignore[arg-type]
+        peer = operator.index(peer)
     assert isinstance(peer, int)  # noqa: S101 - for the type checker; both branches above ensure it
     if not 0 <= peer < ranks:
         raise MisuseError(f"rank {holder}: {what}.at({peer}); peers are the ranks 0 to {ranks - 1}")

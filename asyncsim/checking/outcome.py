@@ -1,0 +1,210 @@
+"""What a run itself shows: wrong results, ranks that differ, hangs; told from the outputs alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from asyncsim.machine.case import MISSING
+from asyncsim.trace.digest import digest_value
+from asyncsim.trace.event import COMPLETE
+from asyncsim.trace.finding import Finding, Side
+
+if TYPE_CHECKING:
+    from asyncsim.machine.case import Case, Run
+
+_WHY = {
+    "deadlock": "every actor that is left waits, and nobody will write what it waits for",
+    "step-limit": "the run did not end within its limit of steps",
+    "overflow": "a cell left its integer range, and its signal is not declared wrap=True",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where an output is not what it should be.
+
+    Args:
+        elements: how many differ, of how many.
+        text: the first few, in words.
+
+    """
+
+    elements: int
+    text: str
+
+
+def compare(got: Any, want: Any, *, rtol: float, atol: float) -> Difference | None:  # noqa: ANN401 - any output
+    """Return how an output differs from its golden, beyond the tolerance; None if it does not.
+
+    Floating and complex numbers are compared in double precision, NaN equal to NaN; integers and
+    booleans must be equal. The dtype is the kernel's own choice, the shape is not.
+    """
+    if isinstance(got, list | tuple) or isinstance(want, list | tuple):
+        return _compare_parts(got, want, rtol=rtol, atol=atol)
+    if got is None or want is None:
+        return None if got is want else Difference(1, f"got {_short(got)}, expected {_short(want)}")
+    a, b = np.asarray(got), np.asarray(want)
+    if a.shape != b.shape:
+        return Difference(max(a.size, 1), f"got shape {a.shape}, expected {b.shape}")
+    if a.dtype.kind in "biu" and b.dtype.kind in "biu":
+        off = a != b
+    else:
+        wide = np.complex128 if "c" in (a.dtype.kind, b.dtype.kind) else np.float64
+        with np.errstate(all="ignore"):
+            off = ~np.isclose(a.astype(wide), b.astype(wide), rtol=rtol, atol=atol, equal_nan=True)
+    count = int(np.count_nonzero(off))
+    if not count:
+        return None
+    places = np.argwhere(off)[:3]
+    shown = ", ".join(f"{_index(place)}{a[tuple(place)]!s} instead of {b[tuple(place)]!s}" for place in places)
+    return Difference(count, f"{count} of {a.size} elements differ: {shown}{', …' if count > len(places) else ''}")
+
+
+def _compare_parts(got: Any, want: Any, *, rtol: float, atol: float) -> Difference | None:  # noqa: ANN401
+    try:
+        parts = list(zip(got, want, strict=True))
+    except (TypeError, ValueError):
+        return Difference(1, f"got {_short(got)}, expected {_short(want)}")
+    differences = [compare(a, b, rtol=rtol, atol=atol) for a, b in parts]
+    bad = [(n, difference) for n, difference in enumerate(differences) if difference is not None]
+    if not bad:
+        return None
+    return Difference(sum(d.elements for _, d in bad), "; ".join(f"output {n}: {d.text}" for n, d in bad))
+
+
+def _short(value: Any) -> str:  # noqa: ANN401
+    return f"{type(value).__name__} of {len(value)}" if isinstance(value, list | tuple) else repr(value)[:60]
+
+
+def _index(place: Any) -> str:  # noqa: ANN401 - a row of argwhere
+    return f"[{', '.join(str(int(n)) for n in place)}] is " if len(place) else ""
+
+
+class Judge:
+    """Says of each run of a case what is wrong with it.
+
+    Args:
+        case: the case. A run with the same bits as one that was found right needs no second look.
+
+    """
+
+    def __init__(self, case: Case) -> None:
+        """Start without a reference."""
+        self.case = case
+        self._right: list[list[str | None]] | None = None
+        self._reference: list[list[Any]] | None = None
+
+    def digests(self, run: Run) -> list[list[str | None]]:
+        """Return a digest of every output, None where there is none."""
+        return [[None if y is MISSING else digest_value(y) for y in ys] for ys in run.outputs]
+
+    def take_as_reference(self, run: Run) -> None:
+        """Let a complete run stand for the golden where the kernel has none."""
+        if run.ending == COMPLETE:
+            self._reference = run.outputs
+
+    def differences(self, run: Run) -> list[tuple[int, int, Difference]]:
+        """Return (call, rank, difference) for every output that is wrong."""
+        wanted = self.case.goldens if self.case.goldens is not None else self._reference
+        if wanted is None:
+            return []
+        kernel = self.case.kernel
+        exact = self.case.goldens is None
+        found = []
+        for call, (outputs, wants) in enumerate(zip(run.outputs, wanted, strict=True)):
+            for rank, (got, want) in enumerate(zip(outputs, wants, strict=True)):
+                if got is MISSING or want is MISSING:
+                    continue
+                tolerance = (0.0, 0.0) if exact else (kernel.rtol, kernel.atol)
+                difference = compare(got, want, rtol=tolerance[0], atol=tolerance[1])
+                if difference is not None:
+                    found.append((call, rank, difference))
+        return found
+
+    def findings(self, run: Run) -> list[Finding]:
+        """Return what is wrong with the run; nothing for a run with the reference's bits."""
+        if run.ending == COMPLETE and not run.unwritten and self._right is not None and self.digests(run) == self._right:
+            return []
+        findings = []
+        if run.ending != COMPLETE:
+            findings.append(Finding(run.ending, _WHY[run.ending], harmful=True, shown=f"after {len(run.choices)} steps"))
+        if run.unwritten:
+            findings.append(_unwritten(run))
+        findings += self._wrong(run)
+        findings += self._ranks_differ(run)
+        if not findings and run.ending == COMPLETE:
+            self._right = self.digests(run)
+        return findings
+
+    def notes(self, run: Run) -> list[str]:
+        """Return remarks on a right result: whether it is the golden to the bit."""
+        goldens = self.case.goldens
+        if goldens is None or self.differences(run):
+            return []
+        off = [
+            rank
+            for outputs, wants in zip(run.outputs, goldens, strict=True)
+            for rank, (got, want) in enumerate(zip(outputs, wants, strict=True))
+            if got is not MISSING and _bits(got) != _bits(want, like=got)
+        ]
+        if not off:
+            return []
+        ranks = ", ".join(map(str, sorted(set(off))))
+        return [f"equal to the golden within tolerance, not bit for bit (rank {ranks}): another order of operations"]
+
+    def _wrong(self, run: Run) -> list[Finding]:
+        wrong = self.differences(run)
+        if not wrong:
+            return []
+        call, rank, difference = wrong[0]
+        sides = tuple(_result(run, call, rank) for call, rank, _ in wrong[:4])
+        against = "the golden" if self.case.goldens is not None else "the result of the fair schedule"
+        why = f"rank {rank}'s result of call {call} is not {against}: {difference.text}"
+        return [Finding("wrong-result", why, pairs=len(wrong), harmful=True, sides=sides, shown=difference.text)]
+
+    def _ranks_differ(self, run: Run) -> list[Finding]:
+        if not self.case.kernel.same_on_all_ranks:
+            return []
+        for call, outputs in enumerate(run.outputs):
+            bits = [_bits(y) for y in outputs if y is not MISSING]
+            different = [rank for rank, b in enumerate(bits) if b != bits[0]]
+            if different:
+                other = different[0]
+                difference = compare(outputs[other], outputs[0], rtol=0.0, atol=0.0)
+                text = difference.text if difference is not None else "they differ in sign of zero, NaN bits or dtype"
+                why = f"rank {other}'s result of call {call} differs from rank 0's, and the kernel promises equal ones: {text}"
+                sides = (_result(run, call, 0), _result(run, call, other))
+                return [Finding("ranks-differ", why, pairs=len(different), harmful=True, sides=sides, shown=text)]
+        return []
+
+
+def _bits(value: Any, like: Any = None) -> Any:  # noqa: ANN401
+    """Return what must be equal for two outputs to be equal bit for bit; in the dtype of `like`, if given."""
+    if isinstance(value, list | tuple):
+        likes = like if isinstance(like, list | tuple) else [None] * len(value)
+        return tuple(_bits(part, of) for part, of in zip(value, likes, strict=True))
+    if value is None:
+        return None
+    array = np.asarray(value) if like is None else np.asarray(value).astype(np.asarray(like).dtype)
+    return array.shape, array.tobytes()
+
+
+def _result(run: Run, call: int, rank: int) -> Side:
+    actor = run.case.world.actors[rank]
+    program = run.case.kernel.program
+    return Side(actor.name, -1, rank, call, "", "return", f"the result of {program.__name__}", ())
+
+
+def _unwritten(run: Run) -> Finding:
+    first = run.unwritten[0]
+    return Finding(
+        "unwritten-read",
+        f"elements of {first} were read that nobody had written",
+        window=first.partition("[")[0],
+        pairs=len(run.unwritten),
+        harmful=True,
+        shown=f"{len(run.unwritten)} such reads",
+    )

@@ -1,0 +1,198 @@
+"""Replay: do a recorded run again, and compare it with the record, step by step, bit by bit.
+
+A replay either is the recorded run, or says at which step it is not. There is nothing in between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING
+
+from asyncsim.machine.case import Case, Run
+from asyncsim.machine.simulate import Blocking, simulate
+from asyncsim.schedulers.replay import Replay, same_op
+from asyncsim.trace.errors import DivergenceError, KernelError, MisuseError
+from asyncsim.trace.event import STEP_LIMIT, STOPPED, Footer, Trace
+from asyncsim.trace.jsonl import declarations
+from asyncsim.trace.token import Token
+from asyncsim.trace.values import encode_data
+
+if TYPE_CHECKING:
+    from asyncsim.machine.kernel import Kernel
+    from asyncsim.trace.event import Event, Header
+
+_OPEN_ENDED = (None, STOPPED)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replayed:
+    """A run that was done again and did the same.
+
+    Args:
+        run: the new run, with its trace; the scheduler, verdict and findings are the recorded ones.
+        steps: how many steps agree: all of them.
+        source_changed: the kernel's file is not the recorded one. Source lines were not compared.
+
+    """
+
+    run: Run
+    _: KW_ONLY
+    steps: int
+    source_changed: bool
+
+
+@Blocking
+async def replay(recorded: Trace | Token, kernel: Kernel) -> Replayed:
+    """Do a recorded run again.
+
+    Of a trace, every step is compared: operation, place, phase, source line, data, value of the
+    cell; then ending, outputs and the operations left over. A token holds no steps: its schedule
+    must fit, from the first choice to the ending. A trace that was broken off is compared as far
+    as it goes.
+
+    Args:
+        recorded: a trace, or a token.
+        kernel: the kernel, which the caller has found by the recorded name or otherwise.
+
+    Raises:
+        DivergenceError: the run does something else than was recorded.
+        KernelError: the kernel raised where the recorded run stopped. Its trace is the whole replay.
+        MisuseError: it cannot be run as recorded: an unknown memory model, or edits.
+
+    """
+    source = recorded.source if isinstance(recorded, Token) else recorded.header.source
+    source_changed = source != kernel.source
+    if isinstance(recorded, Token):
+        run = await _follow_token(recorded, kernel)
+    else:
+        run = await _follow_trace(recorded, kernel, lines=not source_changed)
+    return Replayed(run, steps=len(run.choices), source_changed=source_changed)
+
+
+def _case(recorded: Token | Header, kernel: Kernel, ranks: int, max_steps: int) -> Case:
+    if recorded.edits:
+        raise MisuseError(f"the recorded run has edits, which cannot be replayed: {', '.join(recorded.edits)}")
+    return Case(kernel, ranks, recorded.calls, recorded.memory, recorded.seed, max_steps)
+
+
+async def _follow_token(token: Token, kernel: Kernel) -> Run:
+    steps = len(token.choices)
+    # One step more than there are choices, so that a run that goes on asks for one, and is told.
+    case = _case(token, kernel, token.ranks, steps + (token.ending not in (STEP_LIMIT, STOPPED)))
+    run = await _simulated(case, Replay(token.choices), "replay", steps, stops=token.ending in _OPEN_ENDED)
+    if token.ending not in _OPEN_ENDED and run.ending != token.ending:
+        raise DivergenceError(_differ("the ending", token.ending, run.ending), step=steps)
+    return run
+
+
+async def _follow_trace(trace: Trace, kernel: Kernel, *, lines: bool) -> Run:
+    header = trace.header
+    footer = trace.footer
+    steps = len(trace.events)
+    ending = None if footer is None else footer.ending
+    case = _case(header, kernel, header.world.ranks, steps + (ending not in (None, STEP_LIMIT, STOPPED)))
+    if declarations(case.world) != declarations(header.world):
+        described = _differ("the memory", declarations(header.world), declarations(case.world))
+        raise DivergenceError(described, step=0)
+    scheduler = Replay(trace.choices, trace.events)
+    try:
+        run = await _simulated(case, scheduler, header.scheduler, steps, stops=ending in _OPEN_ENDED)
+    except DivergenceError as error:
+        # Another operation is often the echo of another value. Look for that, in the steps before.
+        before = Case(case.kernel, case.ranks, case.calls, case.memory, case.seed, error.step)
+        _compare_events(trace, (await simulate.aio(before, Replay(trace.choices), record="")).trace, lines=lines)
+        raise
+    except KernelError as error:
+        _compare_events(trace, error.trace, lines=lines)
+        _finish(trace, error.trace)
+        raise
+    _compare_events(trace, run.trace, lines=lines)
+    if footer is not None and ending != STOPPED and run.trace is not None and run.trace.footer is not None:
+        _compare_footers(footer, run.trace.footer, steps)
+    _finish(trace, run.trace)
+    return run
+
+
+async def _simulated(case: Case, scheduler: Replay, record: str, steps: int, *, stops: bool) -> Run:
+    """Run it, for so many steps; `stops` says that a kernel may raise after the last of them."""
+    try:
+        run = await simulate.aio(case, scheduler, record=record)
+    except KernelError as error:
+        made = len(error.trace.events)
+        if made < steps or not stops:
+            raise DivergenceError(f"the recorded run did not fail here; this one did: {error}", step=made) from error
+        raise
+    if len(run.choices) < steps:
+        described = f"the recorded run went on for {steps - len(run.choices)} steps; this one ended ({run.ending})"
+        raise DivergenceError(described, step=len(run.choices))
+    return run
+
+
+def _compare_events(recorded: Trace, met: Trace | None, *, lines: bool) -> None:
+    """Compare as many steps as both have."""
+    for old, new in zip(recorded.events, [] if met is None else met.events, strict=False):
+        difference = _difference(old, new, lines=lines)
+        if difference:
+            step = new.step or 0
+            raise DivergenceError(f"actor {new.op.actor.name}, {new.op}: {difference}", step=step)
+
+
+def _difference(old: Event, new: Event, *, lines: bool) -> str:
+    """Say what differs between two events; nothing: empty."""
+    if not same_op(old.op, new.op):
+        return _differ("the operation", old.op, new.op)
+    if old.call != new.call:
+        return _differ("the call", old.call, new.call)
+    if old.phase != new.phase:
+        return _differ("the phase", old.phase, new.phase)
+    if lines and old.at != new.at:
+        return _differ("the source line", " in ".join(old.at), " in ".join(new.at))
+    if old.have != new.have:
+        return _differ("the cell's value", old.have, new.have)
+    if old.unwritten != new.unwritten:
+        return _differ("unwritten", old.unwritten, new.unwritten)
+    if old.data is not None and new.data is not None:
+        dtype = new.op.accesses[-1].region.dtype
+        # In the form of a file: there a large value is a digest, and one of the two may come from there.
+        was, now = encode_data(old.data, dtype), encode_data(new.data, dtype)
+        if was != now:
+            return _differ("the value", was, now)
+    return ""
+
+
+def _compare_footers(old: Footer, new: Footer, steps: int) -> None:
+    if old.ending != new.ending:
+        raise DivergenceError(_differ("the ending", old.ending, new.ending), step=steps)
+    for call, (was, now) in enumerate(zip(old.outputs, new.outputs, strict=False)):
+        for rank, digests in enumerate(zip(was, now, strict=True)):
+            if digests[0] != digests[1]:
+                described = _differ(f"the output of rank {rank} in call {call}", *digests)
+                raise DivergenceError(described, step=steps)
+    if len(old.pending) != len(new.pending) or not all(map(_same_pending, old.pending, new.pending)):
+        described = _differ("what is pending at the end", _listed(old), _listed(new))
+        raise DivergenceError(described, step=steps)
+
+
+def _same_pending(old: Event, new: Event) -> bool:
+    return same_op(old.op, new.op) and (old.call, old.have) == (new.call, new.have)
+
+
+def _listed(footer: Footer) -> str:
+    return ", ".join(f"{event.op.actor.name} ({event.op})" for event in footer.pending) or "nothing"
+
+
+def _differ(what: str, old: object, new: object) -> str:
+    return f"{what} differs; recorded: {old}; met: {new}"
+
+
+def _finish(recorded: Trace, met: Trace | None) -> None:
+    """Copy into the new trace what is not the run's own, so that it is the recorded one."""
+    if met is None:
+        return
+    met.header.scheduler = recorded.header.scheduler
+    met.header.version = recorded.header.version
+    footer = recorded.footer
+    if footer is None:
+        met.footer = None
+    elif met.footer is not None:
+        met.footer = Footer(footer.ending, met.footer.outputs, met.footer.pending, footer.verdict, footer.findings)

@@ -1,0 +1,48 @@
+"""``asyncsim check``: prove or refute, from one run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from asyncsim.checking.check import check
+from asyncsim.cli.judge import judge_all
+from asyncsim.cli.options import Options, shared_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from asyncsim.checking.explore import Progress
+    from asyncsim.checking.report import Report
+    from asyncsim.machine.kernel import Kernel
+
+
+@click.command("check")
+@click.argument("kernels", metavar="KERNEL...", nargs=-1, required=True)
+@shared_options
+@click.pass_context
+def check_command(ctx: click.Context, kernels: tuple[str, ...], *, options: Options) -> None:
+    """Prove or refute a kernel from one run.
+
+    KERNEL is module:name, the short name of a kernel that `asyncsim list` shows, or file.py:name.
+
+    \b
+    Examples:
+        asyncsim check reduce_scatter:builtin
+        asyncsim check reduce_scatter:no_post_barrier -P 2,3,4 --save witnesses
+        asyncsim check my_kernels.py:all_reduce -d 0,1 --calls 1 --json
+    """  # noqa: D301 - click keeps the lines after a backspace as they are
+
+    def judge(kernel: Kernel, ranks: int, progress: Callable[[Progress], None] | None) -> Report:
+        return check(
+            kernel,
+            ranks=ranks,
+            calls=options.calls,
+            memory=options.memory,
+            seed=options.seed,
+            save=options.save,
+            progress=progress,
+        )
+
+    ctx.exit(judge_all(kernels, options, judge))

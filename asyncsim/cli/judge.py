@@ -1,0 +1,76 @@
+"""Judging kernels one after the other: print each report as it comes, leave with the worst status."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import click
+
+from asyncsim.checking.locate import locate
+from asyncsim.cli.progress import progress_bar
+from asyncsim.views.report import report_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from asyncsim.checking.explore import Progress
+    from asyncsim.checking.report import Report
+    from asyncsim.cli.options import Options
+    from asyncsim.machine.kernel import Kernel
+
+    Judge = Callable[[Kernel, int, Callable[[Progress], None] | None], Report]
+
+WIDEST = 110
+
+
+def judge_all(names: Sequence[str], options: Options, judge: Judge) -> int:
+    """Judge each kernel at each P.
+
+    Ctrl-C ends the one under way with what was found until then, and leaves out those after it.
+
+    Args:
+        names: the kernels, as the user names them.
+        options: how.
+        judge: makes the report of one kernel at one P.
+
+    Returns:
+        The exit status: 1 if one of the reports refutes, else 0.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C came before there was anything to report.
+
+    """
+    cases = [(kernel, ranks) for kernel in map(locate, names) for ranks in options.ranks]
+    reports: list[Report] = []
+    for kernel, ranks in cases:
+        try:
+            with progress_bar(f"{kernel.ref}, P = {ranks}") as progress:
+                report = judge(kernel, ranks, progress)
+        except KeyboardInterrupt:
+            if not reports:
+                raise
+            break
+        reports.append(report)
+        if not options.json:
+            click.echo("\n" * (len(reports) > 1) + coloured(report_text(report, width=width())), nl=False)
+        if report.interrupted:
+            break
+    if len(reports) < len(cases):
+        click.echo(f"asyncsim: interrupted; {len(cases) - len(reports)} of {len(cases)} were not judged", err=True)
+    if options.json:
+        objects = [report.to_json() for report in reports]
+        click.echo(json.dumps(objects[0] if len(cases) == 1 else objects, indent=2))
+    return int(any(report.refuted for report in reports))
+
+
+def coloured(text: str) -> str:
+    """Colour the verdict that a report starts with; click drops the colour where nobody can see it."""
+    verdict, gap, rest = text.partition("  ")
+    return click.style(verdict, fg="red" if verdict == "REFUTED" else "green", bold=True) + gap + rest
+
+
+def width() -> int:
+    """Return how wide a report may be: as the terminal is, within reason."""
+    return min(shutil.get_terminal_size((WIDEST, 0)).columns, WIDEST)

@@ -1,0 +1,118 @@
+"""The options that all judging commands share, as one decorator and one frozen record."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from asyncsim.machine.effect import MODELS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RANKS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What is asked of a judging command.
+
+    Args:
+        ranks: one or more P.
+        calls: calls back to back.
+        memory: the memory model.
+        seed: of the inputs, and of what a scheduler draws.
+        save: the folder for witnesses, or None.
+        json: print JSON on stdout instead of words.
+
+    """
+
+    ranks: tuple[int, ...]
+    calls: int
+    memory: str
+    seed: int
+    save: Path | None
+    json: bool
+
+
+class RankCounts(click.ParamType):
+    """One P or several: ``4`` or ``2,3,4``."""
+
+    name = "ranks"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:  # noqa: ANN401 - click's signature
+        """Return the numbers."""
+        counts = _numbers(value)
+        if not counts or min(counts) < 1:
+            self.fail(f"{value!r} is no number of ranks; give integers of at least 1, such as 4 or 2,3,4", param, ctx)
+        return counts
+
+
+class Devices(click.ParamType):
+    """A list of devices, one rank on each: ``0,1,2,3``."""
+
+    name = "devices"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:  # noqa: ANN401 - click's signature
+        """Return the numbers."""
+        devices = _numbers(value)
+        if not devices or min(devices) < 0 or len(set(devices)) < len(devices):
+            self.fail(f"{value!r} is no list of devices; give different integers, such as 0,1,2,3", param, ctx)
+        return devices
+
+
+def _numbers(value: str) -> tuple[int, ...]:
+    """Return the integers of a list; empty if it is none."""
+    parts = [part.strip() for part in value.split(",")]
+    try:
+        return tuple(int(part) for part in parts)
+    except ValueError:
+        return ()
+
+
+_SHARED = (
+    click.option("-P", "--ranks", type=RankCounts(), metavar="N[,N…]", help=f"How many ranks. [default: {RANKS}]"),
+    click.option("-d", "--devices", type=Devices(), metavar="LIST", help="One rank a device: 0,1,2,3 is -P 4."),
+    click.option("--calls", type=click.IntRange(min=1), default=2, show_default=True, help="Calls back to back."),
+    click.option("--memory", type=click.Choice(MODELS), default="sc", show_default=True, help="The memory model."),
+    click.option(
+        "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the inputs and of the schedules."
+    ),
+    click.option(
+        "--save",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Write the trace of each witness to this folder.",
+    ),
+    click.option("--json", is_flag=True, help="Print JSON: one object for one kernel and one P, else an array."),
+)
+
+
+def shared_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the shared options; it gets them as one argument, `options`."""
+
+    @functools.wraps(command)
+    def with_options(  # noqa: PLR0913 - one argument an option; the command itself gets one record
+        *,
+        ranks: tuple[int, ...] | None,
+        devices: tuple[int, ...] | None,
+        calls: int,
+        memory: str,
+        seed: int,
+        save: Path | None,
+        json: bool,
+        **own: Any,  # noqa: ANN401 - the command's own parameters
+    ) -> None:
+        if ranks is not None and devices is not None:
+            raise click.UsageError("--ranks and --devices both say how many ranks there are; give one of them")
+        counts = ranks or ((len(devices),) if devices else (RANKS,))
+        command(options=Options(ranks=counts, calls=calls, memory=memory, seed=seed, save=save, json=json), **own)
+
+    decorated: Callable[..., None] = with_options
+    for option in reversed(_SHARED):
+        decorated = option(decorated)
+    return decorated

@@ -1,0 +1,40 @@
+"""Round robin: the next ready actor after the last one. The friendly, fair schedule; the reference.
+
+Source: none needed; it is what an event loop with one queue does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from asyncsim.schedulers.turns import next_after
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncsim.trace.op import Op
+    from asyncsim.trace.world import Actor
+
+
+class Fifo:
+    """Every actor in turn, one operation each."""
+
+    __slots__ = ("_last",)
+
+    def __init__(self) -> None:
+        """Start before the first actor."""
+        self._last = -1
+
+    def __str__(self) -> str:
+        """Write it as `make` takes it."""
+        return "fifo"
+
+    def begin(self, actors: Sequence[Actor]) -> None:  # noqa: ARG002 - the protocol's
+        """Start a run."""
+        self._last = -1
+
+    def choose(self, ready: Sequence[Op]) -> Op:
+        """Return the next one."""
+        op = next_after(ready, self._last)
+        self._last = op.actor.order
+        return op

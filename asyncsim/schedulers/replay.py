@@ -1,0 +1,90 @@
+"""Replay: the recorded schedule, choice by choice, and never another one.
+
+Source: shuttle's ReplayScheduler. How this differs: it is strict. Where the kernel does something
+else than the record says, there is no schedule to follow any more, so it raises and says at which
+step; going on with some other choice would show a run that never was.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from asyncsim.trace.errors import DivergenceError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncsim.trace.event import Event
+    from asyncsim.trace.op import Op
+    from asyncsim.trace.region import Access
+    from asyncsim.trace.world import Actor
+
+
+class Replay:
+    """The given choices.
+
+    Args:
+        choices: the actors by name, step by step.
+        events: what was recorded, step by step; then the operations must be the same too.
+
+    Raises (when it chooses):
+        DivergenceError: the actor is not ready, its operation is another one, or the schedule has
+            ended and the run goes on.
+
+    """
+
+    __slots__ = ("_choices", "_events", "_step")
+
+    def __init__(self, choices: Sequence[str], events: Sequence[Event] | None = None) -> None:
+        """Keep the schedule."""
+        self._choices = choices
+        self._events = events
+        self._step = 0
+
+    def __str__(self) -> str:
+        """Name it."""
+        return "replay"
+
+    def begin(self, actors: Sequence[Actor]) -> None:  # noqa: ARG002 - the protocol's
+        """Start a run."""
+        self._step = 0
+
+    def choose(self, ready: Sequence[Op]) -> Op:
+        """Return what was chosen then."""
+        step = self._step
+        if step >= len(self._choices):
+            raise DivergenceError(
+                f"the schedule ends here, after {step} steps, but the run goes on: {_listed(ready)}", step=step
+            )
+        name = self._choices[step]
+        recorded = self._events[step].op if self._events is not None and step < len(self._events) else None
+        for op in ready:
+            if op.actor.name == name:
+                if recorded is not None and not same_op(recorded, op):
+                    raise DivergenceError(f"actor {name}: recorded: {recorded}; met: {op}", step=step)
+                self._step = step + 1
+                return op
+        doing = "" if recorded is None else f" ({recorded})"
+        raise DivergenceError(f"actor {name}{doing} was next, but is not ready; ready: {_listed(ready)}", step=step)
+
+
+def same_op(a: Op, b: Op) -> bool:
+    """Say whether two operations, perhaps of different worlds, are the same: who, what, where, how much.
+
+    What a store writes is not compared: a recorded operation does not carry its payload.
+    """
+    if (a.actor.name, a.kind, a.how, a.amount, a.consume) != (b.actor.name, b.kind, b.how, b.amount, b.consume):
+        return False
+    if a.cell is not None and b.cell is not None:
+        return (a.cell.signal, a.cell.owner, a.cell.index) == (b.cell.signal, b.cell.owner, b.cell.index)
+    return [_place(access) for access in a.accesses] == [_place(access) for access in b.accesses]
+
+
+def _place(access: Access) -> tuple[object, ...]:
+    region = access.region
+    return (access.mode, region.window, region.owner, region.index)
+
+
+def _listed(ready: Sequence[Op]) -> str:
+    shown = [f"{op.actor.name} ({op})" for op in ready[:4]]
+    return ", ".join(shown) + (f" and {len(ready) - len(shown)} more" if len(ready) > len(shown) else "")

@@ -1,0 +1,111 @@
+"""The schedulers by name, and their text form: ``pct:depth=3,seed=7``.
+
+A new scheduler is one file and one line in `SCHEDULERS`. (Replaying needs a schedule, so `Replay` is
+made from a trace or a token, not from its name.)
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from asyncsim.schedulers.eager import Eager
+from asyncsim.schedulers.fifo import Fifo
+from asyncsim.schedulers.pct import Pct
+from asyncsim.schedulers.pos import Pos
+from asyncsim.schedulers.random import Random
+from asyncsim.schedulers.script import Script
+from asyncsim.schedulers.starve import Starve
+from asyncsim.trace.errors import MisuseError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from asyncsim.machine.gate import Scheduler
+
+_INTEGER = re.compile(r"[+-]?\d{1,40}", re.ASCII)
+
+
+def _script(rules: str, base: str = "fifo", seed: int = 0) -> Script:
+    return Script(rules, make(base, seed=seed))
+
+
+SCHEDULERS: dict[str, Callable[..., Scheduler]] = {
+    "fifo": Fifo,
+    "eager": Eager,
+    "random": Random,
+    "starve": Starve,
+    "pct": Pct,
+    "pos": Pos,
+    "script": _script,
+}
+"""Name -> what makes one; the arguments are those of the text form."""
+
+
+def make(text: str, *, seed: int | None = None) -> Scheduler:
+    """Make a scheduler from its text: ``NAME[:argument=value[,argument=value]]``.
+
+    Args:
+        text: ``fifo``, ``starve:rank=1``, ``pct:depth=3``, …
+        seed: for a scheduler that throws dice, unless the text gives one.
+
+    Raises:
+        MisuseError: there is no such scheduler or argument, or the value is none for it.
+
+    """
+    name, given = _parsed(text)
+    parameters = inspect.signature(SCHEDULERS[name]).parameters
+    if seed is not None and "seed" in parameters:
+        given.setdefault("seed", seed)
+    missing = [key for key, it in parameters.items() if it.default is it.empty and key not in given]
+    if missing:
+        raise MisuseError(f"{name} needs {' and '.join(missing)}; write {_usage(name)}")
+    return SCHEDULERS[name](**given)
+
+
+def arguments_of(text: str) -> tuple[tuple[str, ...], dict[str, int | str]]:
+    """Return the arguments that the named scheduler takes, and those that the text gives it.
+
+    Raises:
+        MisuseError: as `make` does, but for the values.
+
+    """
+    name, given = _parsed(text)
+    return tuple(inspect.signature(SCHEDULERS[name]).parameters), given
+
+
+def text_of(scheduler: Scheduler) -> str:
+    """Return the text that makes this scheduler again; for one that is not ours, the name of its class."""
+    own = type(scheduler).__module__.startswith(f"{__package__}.")
+    return str(scheduler) if own else type(scheduler).__name__
+
+
+def _usage(name: str) -> str:
+    """Write a name with all its arguments: ``pct:depth=...,seed=...``."""
+    arguments = ",".join(f"{key}=..." for key in inspect.signature(SCHEDULERS[name]).parameters)
+    return f"{name}:{arguments}" if arguments else name
+
+
+def _parsed(text: str) -> tuple[str, dict[str, int | str]]:
+    """Take a text apart: the name, and the arguments given."""
+    name, colon, rest = text.strip().partition(":")
+    if name not in SCHEDULERS:
+        near = get_close_matches(name, SCHEDULERS, n=3)
+        meant = f"did you mean {' or '.join(near)}? " if near else ""
+        raise MisuseError(f"no scheduler is called {name!r}; {meant}there are: {', '.join(SCHEDULERS)}")
+    parameters = inspect.signature(SCHEDULERS[name]).parameters
+    given: dict[str, int | str] = {}
+    # A comma also stands inside the text of a script's base scheduler: only one before a known name separates.
+    parts = re.split(rf",(?=\s*(?:{'|'.join(parameters)})\s*=)", rest) if parameters else [rest]
+    for part in parts if colon else ():
+        key, equals, value = (word.strip() for word in part.partition("="))
+        if not equals or not value:
+            raise MisuseError(f"{name}: {part!r} is no argument; write {_usage(name)}")
+        if key not in parameters:
+            raise MisuseError(f"{name} has no argument {key!r}; write {_usage(name)}")
+        if key in given:
+            raise MisuseError(f"{name}: {key} is given twice")
+        given[key] = int(value) if _INTEGER.fullmatch(value) else value
+    return name, given

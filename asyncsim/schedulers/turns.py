@@ -1,0 +1,20 @@
+"""Taking turns: what several schedulers mean by the next actor."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncsim.trace.op import Op
+
+_ORDER = attrgetter("actor.order")
+
+
+def next_after(ready: Sequence[Op], order: int) -> Op:
+    """Return the operation of the first actor after `order`; the first of all when there is none."""
+    at = bisect_right(ready, order, key=_ORDER)
+    return ready[at] if at < len(ready) else ready[0]

@@ -1,0 +1,225 @@
+"""Traces as JSON Lines: a header, one line a step, a footer. This file writes; `jsonl_read` reads.
+
+Every line ends in a CRC-32 over itself and all lines before it, so that a line that was changed,
+lost or moved is found at its own number. The bytes depend on the trace alone: keys have a fixed
+order, what is empty is left out, and nothing of the machine or the hour gets in.
+
+structlog makes the lines: a line is an event, its fields the event's context, and two processors
+put them in order and chain them. The logger is private; nothing is configured, and no
+configuration of the user's reaches it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+from uuid import uuid4
+
+import structlog
+
+from asyncsim.trace.declare import Window
+from asyncsim.trace.jsonl_read import FOOTER, FORMAT, HEADER, STEP, read_trace
+from asyncsim.trace.op import NOTIFY, TEST, WAIT
+from asyncsim.trace.values import dtype_name, encode_data, encode_number
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
+    from asyncsim.trace.event import Event, Footer, Header, Trace
+    from asyncsim.trace.region import Access
+    from asyncsim.trace.world import World
+
+__all__ = ["FORMAT", "TraceWriter", "read_trace", "write_trace"]
+
+
+class TraceWriter:
+    """Writes a trace while it happens: a run that is killed leaves whole lines.
+
+    Args:
+        stream: a text stream, open for writing; each line is flushed.
+        header: written at once.
+
+    """
+
+    def __init__(self, stream: TextIO, header: Header) -> None:
+        """Write the header."""
+        self._steps = 0
+        # Every part is given, so that structlog's global configuration is never asked for one.
+        self._log: _Log = structlog.wrap_logger(
+            _Lines(stream),
+            processors=[_event_first, _Chain()],
+            wrapper_class=_Log,
+            context_class=dict,
+            cache_logger_on_first_use=False,
+        ).bind()
+        self._log.line(HEADER, **_header(header))
+
+    def step(self, event: Event) -> None:
+        """Write the line of one step."""
+        self._log.line(STEP, step=self._steps, **_step(event))
+        self._steps += 1
+
+    def finish(self, footer: Footer) -> None:
+        """Write the footer, after which nothing may come."""
+        self._log.line(FOOTER, **_footer(footer, self._steps))
+
+
+def write_trace(trace: Trace, target: TextIO | str | os.PathLike[str]) -> None:
+    """Write a whole trace; the same trace gives the same bytes.
+
+    Args:
+        trace: what to write; without a footer, the file is one of a run that was broken off.
+        target: a text stream, or a path. A path gets the whole file or, if that fails, none.
+
+    Raises:
+        OSError: the file cannot be written.
+
+    """
+    if not isinstance(target, str | os.PathLike):
+        _write_all(trace, target)
+        return
+    path = Path(target)
+    draft = path.with_name(f".{path.name}.{uuid4().hex}.tmp")  # beside it: a rename does not cross file systems
+    try:
+        with draft.open("x", encoding="ascii", newline="\n") as stream:
+            _write_all(trace, stream)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _write_all(trace: Trace, stream: TextIO) -> None:
+    writer = TraceWriter(stream, trace.header)
+    for event in trace.events:
+        writer.step(event)
+    if trace.footer is not None:
+        writer.finish(trace.footer)
+
+
+class _Log(structlog.BoundLoggerBase):
+    """The logger: one method, which writes one line."""
+
+    def line(self, kind: str, **fields: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
+        self._proxy_to_logger("line", kind, **fields)
+
+
+class _Lines:
+    """What structlog logs to: its own WriteLogger would keep a lock for every file for ever."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def line(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
+
+
+def _event_first(_logger: Any, _method: str, fields: MutableMapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401
+    """Structlog's processor: say first what a line is."""
+    return {"event": fields.pop("event"), **fields}
+
+
+class _Chain:
+    """Structlog's processor: make the line, and close it with the sum of it and all before it."""
+
+    def __init__(self) -> None:
+        self._crc = 0
+
+    def __call__(self, _logger: Any, _method: str, fields: MutableMapping[str, Any]) -> str:  # noqa: ANN401
+        body = json.dumps(fields, separators=(",", ":"), allow_nan=False)  # ASCII: any encoding keeps the bytes
+        self._crc = zlib.crc32(body.encode(), self._crc)
+        return f'{body[:-1]},"crc":"{self._crc:08x}"}}\n'
+
+
+def _filled(fields: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what is empty: None, false, and empty texts and lists. Zero stays."""
+    return {key: value for key, value in fields.items() if value not in (None, "", [], ()) and value is not False}
+
+
+def _header(header: Header) -> dict[str, Any]:
+    world = header.world
+    return {
+        "format": FORMAT,
+        "asyncsim": header.version,
+        "kernel": header.kernel,
+        "source": header.source,
+        "ranks": world.ranks,
+        "calls": header.calls,
+        "memory": header.memory,
+        "seed": header.seed,
+        "declarations": declarations(world),
+        "groups": [],
+        "actors": [{"actor": actor.name, "rank": actor.rank} for actor in world.actors],
+        "edits": list(header.edits),
+        "scheduler": header.scheduler,
+    }
+
+
+def declarations(world: World) -> list[dict[str, Any]]:
+    """Return the windows and signals of a world as JSON objects, in the order in which a kernel takes them."""
+    made = []
+    for declared in world.memory:
+        layout = world.layouts[declared.name]
+        place = {"shape": list(layout.shape), "dtype": dtype_name(layout.dtype)}
+        if isinstance(declared, Window):
+            dirty = declared.dirty if declared.dirty in (None, "random") else encode_number(declared.dirty)
+            extras = {} if dirty is None else {"dirty": dirty}  # dirty=0 and False are said, not left out
+            made.append({"window": declared.name, **place, **_filled({"initialised": declared.initialised}), **extras})
+        else:
+            flags = _filled({"wrap": declared.wrap, "self_cleaning": declared.self_cleaning})
+            made.append({"signal": declared.name, **place, "start": int(declared.start), **flags})
+    return made
+
+
+def _step(event: Event) -> dict[str, Any]:
+    """Return the fields of a step, or of an operation that was pending at the end."""
+    op = event.op
+    cell = op.cell
+    value: Any = None
+    if op.kind == NOTIFY:
+        value = op.amount
+    elif event.data is not None:
+        value = encode_data(event.data, op.accesses[-1].region.dtype)
+    fields = {
+        "rank": op.actor.rank,
+        "actor": op.actor.name,
+        "call": event.call,
+        "op": op.kind,
+        "how": op.how,
+        "accesses": [_access(access) for access in op.accesses],
+        "cell": None if cell is None else {"signal": cell.signal, "owner": cell.owner, "index": list(cell.index)},
+    }
+    rest = {
+        "need": op.amount if op.kind in (WAIT, TEST) else None,
+        "have": event.have,
+        "consume": op.consume,
+        "phase": event.phase,
+        "at": list(event.at),
+        "unwritten": event.unwritten,
+    }
+    # A value may be an empty list: a tile without elements. That is not the same as no value.
+    return {**_filled(fields), **({} if value is None else {"value": value}), **_filled(rest)}
+
+
+def _access(access: Access) -> dict[str, Any]:
+    region = access.region
+    places = [[at.start, at.stop, at.step] if isinstance(at, slice) else at for at in region.index]
+    return {"window": region.window, "owner": region.owner, "region": places, "mode": access.mode}
+
+
+def _footer(footer: Footer, steps: int) -> dict[str, Any]:
+    return {
+        "ending": footer.ending,
+        "steps": steps,
+        **_filled(
+            {
+                "outputs": footer.outputs,
+                "pending": [_step(event) for event in footer.pending],
+                "verdict": footer.verdict,
+                "findings": footer.findings,
+            }
+        ),
+    }

@@ -1,0 +1,170 @@
+"""Strict JSON: objects whose every field is asked for by type and range, and numbers that stay numbers.
+
+The json module accepts what no trace may hold: NaN literals, a key twice, numbers without end. A
+file from somebody else is checked here before anything is made of it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, NoReturn
+
+MAX_DEPTH = 32
+"""How deep the brackets of a line may be nested."""
+MAX_DIGITS = 100
+"""How long a number may be, in characters. A seed may be large; nothing else is."""
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_REQUIRED: Any = object()
+
+
+class BadFieldError(ValueError):
+    """Something in a line is not what the format says. The reader adds the line number."""
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
+        raise BadFieldError(f"the key {twice!r} stands twice in one object")
+    return made
+
+
+def _integer(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise BadFieldError(f"a number of {len(text)} digits; at most {MAX_DIGITS} are read")
+    return int(text)
+
+
+def _float(text: str) -> float:
+    value = float(text) if len(text) <= MAX_DIGITS else math.inf
+    if math.isinf(value):
+        raise BadFieldError(f"the number {text[:MAX_DIGITS]} is too large")
+    return value
+
+
+def _constant(text: str) -> NoReturn:
+    raise BadFieldError(f"{text} is no JSON; it is written as a text")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_int=_integer, parse_float=_float, parse_constant=_constant)
+
+
+def parse_json(text: str) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the value that `text` is.
+
+    Raises:
+        BadFieldError: it is no JSON, nested too deep, a key stands twice, or a number is out of bounds.
+
+    """
+    # Counting is quick and nearly always enough; only a line with many brackets is looked at closely.
+    if text.count("[") + text.count("{") > MAX_DEPTH:
+        _check_depth(text)
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise BadFieldError(f"no JSON: {error.msg} at column {error.colno}") from None
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for sign in _STRING.sub("", text):
+        depth += (sign in "[{") - (sign in "]}")
+        if depth > MAX_DEPTH:
+            raise BadFieldError(f"nested deeper than {MAX_DEPTH}")
+
+
+def shown(value: Any) -> str:  # noqa: ANN401
+    """Return `value` in few characters, for a message."""
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."  # noqa: PLR2004 - a message fits a line
+
+
+def text_in(value: Any, what: str) -> str:  # noqa: ANN401
+    """Return `value` if it is a text that can be printed and encoded."""
+    if type(value) is not str:
+        raise BadFieldError(f"{what} is {shown(value)}; it must be a text")
+    if not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
+        raise BadFieldError(f"{what} holds half a character (a lone surrogate)")
+    return value
+
+
+def integer_in(value: Any, what: str, low: int, high: int | None = None) -> int:  # noqa: ANN401
+    """Return `value` if it is an integer from `low` to `high`, both included."""
+    if type(value) is not int or value < low or (high is not None and value > high):
+        bounds = f"at least {low}" if high is None else f"{low} to {high}"
+        raise BadFieldError(f"{what} is {shown(value)}; it must be an integer, {bounds}")
+    return value
+
+
+def list_in(value: Any, what: str) -> list[Any]:  # noqa: ANN401
+    """Return `value` if it is a list."""
+    if type(value) is not list:
+        raise BadFieldError(f"{what} is {shown(value)}; it must be a list")
+    return value
+
+
+class Fields:
+    """The fields of one JSON object. Each is taken once; what is left at the end is an error.
+
+    Args:
+        value: what stands where an object should.
+        what: its name, for messages.
+
+    """
+
+    __slots__ = ("_left", "_what")
+
+    def __init__(self, value: Any, what: str) -> None:  # noqa: ANN401
+        """Refuse what is no object."""
+        if type(value) is not dict:
+            raise BadFieldError(f"{what} is {shown(value)}; it must be an object")
+        self._left = dict(value)
+        self._what = what
+
+    def __contains__(self, name: str) -> bool:
+        """Say whether the field is there and was not taken."""
+        return name in self._left
+
+    def take(self, name: str, default: Any = _REQUIRED) -> Any:  # noqa: ANN401
+        """Take a field of any type."""
+        if name in self._left:
+            return self._left.pop(name)
+        if default is _REQUIRED:
+            raise BadFieldError(f"{self._what} has no {name!r}")
+        return default
+
+    def text(self, name: str, default: str = _REQUIRED) -> str:
+        """Take a text."""
+        value = self.take(name, default)
+        return value if value is default else text_in(value, repr(name))
+
+    def choice(self, name: str, known: tuple[str, ...]) -> str:
+        """Take a text that is one of `known`."""
+        value = self.take(name)
+        if type(value) is not str or value not in known:
+            raise BadFieldError(f"{name!r} is {shown(value)}; it must be one of {', '.join(known)}")
+        return value
+
+    def integer(self, name: str, low: int, high: int | None = None) -> int:
+        """Take an integer from `low` to `high`, both included."""
+        return integer_in(self.take(name), repr(name), low, high)
+
+    def flag(self, name: str) -> bool:
+        """Take true or false; false if it is left out."""
+        value = self.take(name, default=False)
+        if type(value) is not bool:
+            raise BadFieldError(f"{name!r} is {shown(value)}; it must be true or false")
+        return value
+
+    def items(self, name: str) -> list[Any]:
+        """Take a list; empty if it is left out."""
+        return list_in(self.take(name, []), repr(name))
+
+    def end(self) -> None:
+        """Refuse fields that nobody asked for: a misspelt one would be lost without a word."""
+        if self._left:
+            name = shown(next(iter(self._left)))
+            raise BadFieldError(f"{self._what} has a field {name} that does not belong there")

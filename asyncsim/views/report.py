@@ -1,0 +1,155 @@
+"""A report in words: the verdict first, then each finding with its two places and the line that replays it.
+
+Plain text: a command may print it, a test may put it in its failure message.
+"""
+
+from __future__ import annotations
+
+import linecache
+import shlex
+import textwrap
+from typing import TYPE_CHECKING
+
+from asyncsim.checking.locate import is_shipped
+from asyncsim.machine.site import shown_path
+from asyncsim.trace.op import NOTIFY, REMOTE_STORE, STORE, TEST, WAIT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from asyncsim.checking.report import Report
+    from asyncsim.machine.case import Case
+    from asyncsim.machine.kernel import Kernel
+    from asyncsim.trace.finding import Finding, Side
+
+WIDTH = 100
+SIDES_SHOWN = 8
+_JOINTS = {STORE: " to ", REMOTE_STORE: " to ", NOTIFY: " ", WAIT: " ", TEST: " ", "return": " "}
+_HARM = {True: "harmful", False: "benign here", None: "harm not decided"}
+_ORDERED = ("race", "signal-race", "unstable-wait", "order-dependent-sum")
+_BENIGN = "both orders give the same bits here, so no result shows it; it is still a race, and nothing is proved"
+
+
+def report_text(report: Report, *, width: int = WIDTH) -> str:
+    """Return the whole report, with a line feed at its end.
+
+    Args:
+        report: of `check` or `explore`.
+        width: where sentences wrap; lines to be pasted, and source lines, are never cut.
+
+    """
+    lines = [f"{report.verdict}  {case_text(report.case)}"]
+    lines += _wrapped(_scope(report), width, "  ")
+    for number, finding in enumerate(report.findings, 1):
+        lines += ["", *_finding(number, finding, report.case.kernel, width)]
+    if report.notes:
+        lines.append("")
+        for note in report.notes:
+            lines += _wrapped(f"note: {note}", width, "  ")
+    lines += ["", f"  {_count(report.schedules, 'run')} in {report.seconds:.2f} s"]
+    return "\n".join(lines) + "\n"
+
+
+def verdict_line(report: Report) -> str:
+    """Return the verdict, what was judged, and what the verdict rests on, in one line."""
+    return f"{report.verdict} {case_text(report.case)}: {_scope(report)}"
+
+
+def case_text(case: Case) -> str:
+    """Name what is judged: the kernel, P, the calls and the memory model."""
+    return f"{case.kernel.ref}, P = {case.ranks}, {_count(case.calls, 'call')}, {case.memory}"
+
+
+def finding_title(finding: Finding) -> str:
+    """Return a finding in a few words: ``WAR race, next call: 12 pairs, harmful``."""
+    facts = []
+    if finding.pairs > 1 or finding.kind == "race":
+        facts.append(_count(finding.pairs, "pair" if len(finding.sides) == 2 else "place"))  # noqa: PLR2004 - a pair
+    if finding.harmful is not None or finding.kind in _ORDERED:
+        facts.append(_HARM[finding.harmful])
+    return f"{finding.title}: {', '.join(facts)}" if facts else finding.title
+
+
+def replay_line(finding: Finding, kernel: Kernel) -> str | None:
+    """Return the command that replays the witness of a finding; None if it has none.
+
+    A kernel that does not come with asyncsim is named: a trace alone runs no code.
+    """
+    witness = finding.token or finding.trace
+    if witness is None:
+        return None
+    named = "" if is_shipped(kernel.ref) else f" --kernel {shlex.quote(kernel.ref)}"
+    return f"asyncsim replay {shlex.quote(witness)}{named}"
+
+
+def source_line(kernel: Kernel, place: str) -> str:
+    """Return the text of the source line ``file:line`` as a report shows it; empty if it cannot be read."""
+    shown, _, line = place.rpartition(":")
+    own = kernel.program.__code__.co_filename
+    file = own if shown_path(own, kernel.module) == shown else shown
+    return linecache.getline(file, int(line)).strip() if line.isdecimal() else ""
+
+
+def _scope(report: Report) -> str:
+    return f"{report.scope} (interrupted: of what was done until then)" if report.interrupted else report.scope
+
+
+def _finding(number: int, finding: Finding, kernel: Kernel, width: int) -> Iterator[str]:
+    yield f"{number}. {finding_title(finding)}"
+    if finding.window is not None:
+        yield from _row("memory", finding.window, width)
+    for label, side in zip(_labels(finding), finding.sides, strict=False):
+        yield from _side(label, side, kernel, width)
+    if len(finding.sides) > SIDES_SHOWN:
+        yield from _row("", f"and {len(finding.sides) - SIDES_SHOWN} more", width)
+    yield from _row("why", finding.why, width)
+    shown = finding.shown or (_BENIGN if finding.harmful is False else "")
+    yield from _row("shown", shown, width)
+    if finding.trace is not None:
+        yield f"{_label('trace')}{finding.trace}"
+    replay = replay_line(finding, kernel)
+    if replay is not None:
+        yield f"{_label('replay')}{replay}"
+
+
+def _labels(finding: Finding) -> list[str]:
+    """Return what each side is called: a race has a first and a second, in the order of the fair run."""
+    if len(finding.sides) == 2 and finding.kind in _ORDERED:  # noqa: PLR2004 - as above
+        return ["first", "second"]
+    return ["at"] * min(len(finding.sides), SIDES_SHOWN)
+
+
+def _side(label: str, side: Side, kernel: Kernel, width: int) -> Iterator[str]:
+    stream = "" if side.actor == str(side.rank) else f" (actor {side.actor})"
+    phase = f", {side.phase}" if side.phase else ""
+    what = f"{side.op}{_JOINTS.get(side.op, ' of ')}{side.region}"
+    yield from _row(label, f"rank {side.rank}{stream}, call {side.call}{phase}: {what}", width)
+    if side.at:
+        yield f"{_label('')}{side.at[0]}" + "".join(f", inside it {inner}" for inner in side.at[1:])
+        text = source_line(kernel, side.at[0])
+        if text:
+            yield f"{_label('')}    {text}"
+
+
+def _label(label: str) -> str:
+    return f"   {label:<8}"
+
+
+def _row(label: str, text: str, width: int) -> Iterator[str]:
+    """Put a label before a text of one or more lines, each wrapped."""
+    for line in text.splitlines():
+        wrapped = _wrapped(line, width, _label(""))
+        yield _label(label) + wrapped[0].strip()
+        yield from wrapped[1:]
+        label = ""
+
+
+def _wrapped(text: str, width: int, indent: str) -> list[str]:
+    filled = textwrap.wrap(
+        text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    return filled or [indent.rstrip()]
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
