@@ -123,7 +123,7 @@ async def double_buffer(rank: Rank, x: Array, data: WindowView, signal: SignalVi
     return acc
 
 
-# Synchronisation that is wrong.
+# Synchronisation that is wrong. The pairs are those of two calls back to back.
 
 hand_no_epilogue = hand.variant(
     about="The tutorial's own listing: the credits stay, and satisfy the next call's wait at once.",
@@ -139,7 +139,12 @@ no_post_barrier = builtin.variant(
 )
 
 
-@kernel(memory=[data, signal], inputs=inputs, golden=golden, finds=[WAR("same call"), WAR("next call")])
+@kernel(
+    memory=[data, signal],
+    inputs=inputs,
+    golden=golden,
+    finds=[WAR("same call", pairs=lambda P: 2 * (P - 1)), WAR("next call", pairs=each_with_each)],
+)
 async def mpi_in_place(rank: Rank, x: Array, data: WindowView, signal: SignalView) -> Array:
     """MPI_IN_PLACE: the result goes into row 0, which rank 0 may still be reading."""
     await stage(rank, x, data)
@@ -150,7 +155,12 @@ async def mpi_in_place(rank: Rank, x: Array, data: WindowView, signal: SignalVie
     return await rank.load(data[0])
 
 
-@kernel(memory=[data, signal], inputs=inputs, golden=golden, finds=[WAR("same call"), WAR("next call")])
+@kernel(
+    memory=[data, signal],
+    inputs=inputs,
+    golden=golden,
+    finds=[WAR("same call", pairs=lambda P: 2 * each_with_each(P)), WAR("next call", pairs=each_with_each)],
+)
 async def whole_window_in_place(rank: Rank, x: Array, data: WindowView, signal: SignalView) -> Array:
     """The result goes into every row, each of which some peer may still be reading."""
     await stage(rank, x, data)

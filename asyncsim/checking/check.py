@@ -99,13 +99,17 @@ class _Check:
         self.judge.take_as_reference(fair)
         reference = fair if scheduler == "fifo" else await self._simulate(scheduler)
         analysis = analyse(_trace(reference), fair=_trace(fair))
+        # What a run shows by itself is told of the fair one: another may show what a race did to it.
+        of_fair = analysis if reference is fair else analyse(_trace(fair))
         proved = False
         scope = "the check was interrupted"
         try:
-            await self._judge_run(reference, analysis)
+            await self._judge_run(fair, of_fair)
             for suspect in analysis.findings:
                 if suspect.kind in ORDER_FINDINGS:
                     await self._judge_suspect(suspect, analysis, reference)
+            if reference is not fair and not any(finding.harmful for finding in self.findings):
+                await self._judge_run(reference, analysis)
             if not self.findings and analysis.clean and reference.ending == COMPLETE:
                 await self._look_for_hidden_state(reference)
             proved = not self.findings and analysis.clean and reference.ending == COMPLETE
@@ -125,13 +129,13 @@ class _Check:
         self.schedules += 1
         return await simulate.aio(self.case, make(scheduler), record=scheduler)
 
-    async def _judge_run(self, reference: Run, analysis: Analysis) -> None:
-        """Take what the run itself shows, in the analysis's words where it has them."""
+    async def _judge_run(self, run: Run, analysis: Analysis) -> None:
+        """Take what a run itself shows, in the analysis's words where it has them."""
         own = [finding for finding in analysis.findings if finding.kind not in ORDER_FINDINGS]
         told = {finding.kind for finding in own}
-        own += [finding for finding in self.judge.findings(reference) if finding.kind not in told]
+        own += [finding for finding in self.judge.findings(run) if finding.kind not in told]
         for finding in own:
-            kept = await self.keeper.keep(finding.with_(harmful=True), reference.choices, ending=reference.ending)
+            kept = await self.keeper.keep(finding.with_(harmful=True), run.choices, ending=run.ending)
             self.findings.append(kept)
 
     async def _judge_suspect(self, suspect: Finding, analysis: Analysis, reference: Run) -> None:

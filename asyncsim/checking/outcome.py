@@ -44,8 +44,8 @@ def compare(got: Any, want: Any, *, rtol: float, atol: float) -> Difference | No
     """
     if isinstance(got, list | tuple) or isinstance(want, list | tuple):
         return _compare_parts(got, want, rtol=rtol, atol=atol)
-    if got is None or want is None:
-        return None if got is want else Difference(1, f"got {_short(got)}, expected {_short(want)}")
+    if got is None or want is None or isinstance(got, str) or isinstance(want, str):
+        return None if type(got) is type(want) and got == want else Difference(1, f"got {_short(got)}, expected {_short(want)}")
     a, b = np.asarray(got), np.asarray(want)
     if a.shape != b.shape:
         return Difference(max(a.size, 1), f"got shape {a.shape}, expected {b.shape}")
@@ -186,8 +186,8 @@ def _bits(value: Any, like: Any = None) -> Any:  # noqa: ANN401
     if isinstance(value, list | tuple):
         likes = like if isinstance(like, list | tuple) else [None] * len(value)
         return tuple(_bits(part, of) for part, of in zip(value, likes, strict=True))
-    if value is None:
-        return None
+    if value is None or isinstance(value, str):
+        return value
     array = np.asarray(value) if like is None else np.asarray(value).astype(np.asarray(like).dtype)
     return array.shape, array.tobytes()
 

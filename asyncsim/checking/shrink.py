@@ -49,7 +49,7 @@ async def shrink(
     """
     search = _Search(case, fails, budget)
     if not await search.accepts(segments_of(choices)):
-        raise MisuseError(f"shrink: the schedule of {len(choices)} choices does not fail, so there is nothing to shrink")
+        raise MisuseError(f"shrink: the schedule of {len(choices)} choices does not fail; give one that does")
     improved = True
     while improved:
         improved = False

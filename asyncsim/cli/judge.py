@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from asyncsim.checking.locate import locate
+from asyncsim.checking.report import REFUTED, SURVIVED
 from asyncsim.cli.progress import progress_bar
 from asyncsim.views.report import report_text
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     Judge = Callable[[Kernel, int, Callable[[Progress], None] | None], Report]
 
 WIDEST = 110
+_COLOURS = {REFUTED: "red", SURVIVED: "yellow"}
 
 
 def judge_all(names: Sequence[str], options: Options, judge: Judge) -> int:
@@ -68,7 +70,7 @@ def judge_all(names: Sequence[str], options: Options, judge: Judge) -> int:
 def coloured(text: str) -> str:
     """Colour the verdict that a report starts with; click drops the colour where nobody can see it."""
     verdict, gap, rest = text.partition("  ")
-    return click.style(verdict, fg="red" if verdict == "REFUTED" else "green", bold=True) + gap + rest
+    return click.style(verdict, fg=_COLOURS.get(verdict, "green"), bold=True) + gap + rest
 
 
 def width() -> int:

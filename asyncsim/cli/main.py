@@ -37,8 +37,10 @@ class _Guarded(click.Group):
         except BrokenPipeError:  # the reader of our output left: nothing is wrong, and nobody listens
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(BROKEN_PIPE)
-        except (AsyncsimError, OSError) as error:
+        except AsyncsimError as error:
             _fail(ctx, str(error), BAD_INPUT)
+        except OSError as error:  # a file or folder of the user's
+            _fail(ctx, f"{error.filename}: {error.strerror}" if error.filename else str(error), BAD_INPUT)
         except KeyboardInterrupt:
             _fail(ctx, "interrupted", INTERRUPTED)
         except Exception as error:  # noqa: BLE001 - the last resort
@@ -47,6 +49,8 @@ class _Guarded(click.Group):
 
 
 def _fail(ctx: click.Context, message: str, status: int) -> NoReturn:
+    """Say what failed, and leave. What came out of a file cannot steer the terminal."""
+    message = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in message)
     click.echo(f"asyncsim: {message}", err=True)
     ctx.exit(status)
 

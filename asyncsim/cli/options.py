@@ -39,44 +39,33 @@ class Options:
     json: bool
 
 
-class RankCounts(click.ParamType):
-    """One P or several: ``4`` or ``2,3,4``."""
-
-    name = "ranks"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:  # noqa: ANN401 - click's signature
-        """Return the numbers."""
-        counts = _numbers(value)
-        if not counts or min(counts) < 1:
-            self.fail(f"{value!r} is no number of ranks; give integers of at least 1, such as 4 or 2,3,4", param, ctx)
-        return counts
+def _rank_counts(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...]:  # noqa: ARG001 - click's signature
+    """Return each P of ``4`` or ``2,3,4``; empty if the option is not given."""
+    counts = _numbers(value)
+    if value is not None and (not counts or min(counts) < 1):
+        raise click.BadParameter(f"{value!r} is no number of ranks; give integers of at least 1, such as 4 or 2,3,4")
+    return counts
 
 
-class Devices(click.ParamType):
-    """A list of devices, one rank on each: ``0,1,2,3``."""
-
-    name = "devices"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:  # noqa: ANN401 - click's signature
-        """Return the numbers."""
-        devices = _numbers(value)
-        if not devices or min(devices) < 0 or len(set(devices)) < len(devices):
-            self.fail(f"{value!r} is no list of devices; give different integers, such as 0,1,2,3", param, ctx)
-        return devices
+def _devices(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...]:  # noqa: ARG001 - as above
+    """Return the devices of ``0,1,2,3``; empty if the option is not given."""
+    devices = _numbers(value)
+    if value is not None and (not devices or min(devices) < 0 or len(set(devices)) < len(devices)):
+        raise click.BadParameter(f"{value!r} is no list of devices; give different integers, such as 0,1,2,3")
+    return devices
 
 
-def _numbers(value: str) -> tuple[int, ...]:
+def _numbers(value: str | None) -> tuple[int, ...]:
     """Return the integers of a list; empty if it is none."""
-    parts = [part.strip() for part in value.split(",")]
     try:
-        return tuple(int(part) for part in parts)
+        return tuple(int(part) for part in (value or "").split(","))
     except ValueError:
         return ()
 
 
 _SHARED = (
-    click.option("-P", "--ranks", type=RankCounts(), metavar="N[,N…]", help=f"How many ranks. [default: {RANKS}]"),
-    click.option("-d", "--devices", type=Devices(), metavar="LIST", help="One rank a device: 0,1,2,3 is -P 4."),
+    click.option("-P", "--ranks", callback=_rank_counts, metavar="N[,N…]", help=f"How many ranks.  [default: {RANKS}]"),
+    click.option("-d", "--devices", callback=_devices, metavar="LIST", help="One rank a device: 0,1,2,3 is -P 4."),
     click.option("--calls", type=click.IntRange(min=1), default=2, show_default=True, help="Calls back to back."),
     click.option("--memory", type=click.Choice(MODELS), default="sc", show_default=True, help="The memory model."),
     click.option(
@@ -98,8 +87,8 @@ def shared_options(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def with_options(  # noqa: PLR0913 - one argument an option; the command itself gets one record
         *,
-        ranks: tuple[int, ...] | None,
-        devices: tuple[int, ...] | None,
+        ranks: tuple[int, ...],
+        devices: tuple[int, ...],
         calls: int,
         memory: str,
         seed: int,
@@ -107,7 +96,7 @@ def shared_options(command: Callable[..., None]) -> Callable[..., None]:
         json: bool,
         **own: Any,  # noqa: ANN401 - the command's own parameters
     ) -> None:
-        if ranks is not None and devices is not None:
+        if ranks and devices:
             raise click.UsageError("--ranks and --devices both say how many ranks there are; give one of them")
         counts = ranks or ((len(devices),) if devices else (RANKS,))
         command(options=Options(ranks=counts, calls=calls, memory=memory, seed=seed, save=save, json=json), **own)

@@ -10,6 +10,7 @@ import numpy as np
 
 from asyncsim.machine.effect import MODELS
 from asyncsim.machine.site import Sites
+from asyncsim.trace.digest import digest_value
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import Header, Trace
 from asyncsim.trace.world import World
@@ -87,7 +88,21 @@ def copied(value: Any) -> Any:  # noqa: ANN401 - inputs are arrays, numbers, and
     if isinstance(value, np.ndarray):
         return value.copy()
     if isinstance(value, list | tuple):
-        return type(value)(copied(part) for part in value)
+        parts = [copied(part) for part in value]
+        return value._make(parts) if hasattr(value, "_make") else type(value)(parts)  # _make: a namedtuple's
+    return value
+
+
+def checked(value: Any) -> Any:  # noqa: ANN401 - what a kernel returned
+    """Return an output, if it is one that can be compared.
+
+    Raises:
+        MisuseError: it is not.
+
+    """
+    if value.__class__ is np.ndarray and value.dtype.kind != "O":
+        return value
+    digest_value(value)
     return value
 
 

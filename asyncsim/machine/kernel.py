@@ -92,7 +92,7 @@ class Kernel:
         own = {key: changes.pop(key) for key in _FIELDS if key in changes}
         own["finds"] = _expected(own.get("finds", ()))
         if "memory" in own:
-            own["memory"] = tuple(own["memory"])
+            own["memory"] = _declared(own["memory"])
         return replace(self, params={**self.params, **changes}, about=about, given_name=name, **own)
 
     def start(self, rank: Any, x: Any, views: Sequence[Any]) -> Any:  # noqa: ANN401 - a coroutine of any result
@@ -128,6 +128,12 @@ class Kernel:
 _FIELDS = ("memory", "inputs", "golden", "finds", "rtol", "atol", "same_on_all_ranks")
 
 
+def _declared(memory: Any) -> tuple[Declaration, ...]:  # noqa: ANN401 - whatever the author wrote
+    if not isinstance(memory, list | tuple) or not all(isinstance(item, Declaration) for item in memory):
+        raise MisuseError(f"memory={memory!r}; give a list of declarations: memory=[Window(...), Signal(...)]")
+    return tuple(memory)
+
+
 def _expected(finds: Expected | Sequence[Expected]) -> tuple[Expected, ...]:
     return (finds,) if isinstance(finds, Expected) else tuple(finds)
 
@@ -150,7 +156,7 @@ def kernel(
         if not program.__code__.co_flags & 0x80:  # inspect.CO_COROUTINE
             raise MisuseError(f"@kernel stands on {program.__name__}, which is not async; write async def")
         return Kernel(
-            program, memory=tuple(memory), inputs=inputs, golden=golden, finds=_expected(finds),
+            program, memory=_declared(memory), inputs=inputs, golden=golden, finds=_expected(finds),
             rtol=rtol, atol=atol, same_on_all_ranks=same_on_all_ranks,
         )  # fmt: skip
 

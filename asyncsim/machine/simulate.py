@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import trio
 
-from asyncsim.machine.case import MISSING, Case, Run, copied
+from asyncsim.machine.case import MISSING, Case, Run, checked, copied
 from asyncsim.machine.gate import Gate, Scheduler
 from asyncsim.machine.memory import Memory
 from asyncsim.machine.rank import Rank
@@ -80,6 +80,7 @@ class _Simulation:
     def __init__(self, case: Case, scheduler: Scheduler, record: str | None) -> None:
         world = case.world
         self.case = case
+        self.inputs = case.inputs  # made here, where a mistake in them reaches the caller as it is
         self.memory = Memory(world, case.seed)
         self.gate = Gate(self.memory, scheduler, moving=world.ranks, max_steps=case.max_steps)
         self.places = {actor.order: Place(Rank(actor, world)) for actor in world.actors}
@@ -116,7 +117,7 @@ class _Simulation:
     def _start_next(self) -> None:
         """Start one actor: the next starts when this one stands at the gate, so trio has no order to choose."""
         actor = self.unstarted.pop()
-        self.children.start_soon(self._drive, actor, [xs[actor.rank] for xs in self.case.inputs])
+        self.children.start_soon(self._drive, actor, [xs[actor.rank] for xs in self.inputs])
 
     async def _drive(self, actor: Actor, inputs: list[Any]) -> None:
         """Take one actor through all its calls."""
@@ -153,7 +154,7 @@ class _Simulation:
                         coroutine.throw(MisuseError(_FOREIGN))
                         raise MisuseError(_FOREIGN)  # noqa: TRY301 - the kernel swallowed it; it is no less wrong
                 except StopIteration as stop:
-                    return stop.value
+                    return _output(stop.value)
                 except Exception as error:
                     raise _Raised from error
                 gate.arrive(op)
@@ -181,7 +182,7 @@ class _Simulation:
             self.scope.cancel()
 
     def _fail(self, error: Exception) -> None:
-        """Stop the run. Several kernels may fail before their first operation; the caller picks whose error counts."""
+        """Stop the run."""
         self.error = error
         self.scope.cancel()
 
@@ -196,6 +197,13 @@ _FOREIGN = "the kernel awaits something that is no operation of its rank; a kern
 
 _NOT_THE_AUTHORS = ("asyncsim", "trio", "asyncio", "numpy", "ml_dtypes")
 """Packages an error may come out of, where the author's line is the one that called them."""
+
+
+def _output(value: Any) -> Any:  # noqa: ANN401 - a kernel returns what it likes, within reason
+    try:
+        return checked(value)
+    except MisuseError as error:
+        raise _Raised from error
 
 
 def _abort(_: object) -> trio.lowlevel.Abort:

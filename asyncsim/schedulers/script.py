@@ -76,7 +76,7 @@ class Script:
             free = [op for op in ready if not self._is_held(op)]
             if free:
                 return free
-            longest = min(self._since, key=self._since.__getitem__)  # the first of equals: rules keep their order
+            longest = min(self._since, key=lambda number: (self._since[number], number))
             self.released.append((self._step, self._rules[longest]))
             self._drop(longest)
 

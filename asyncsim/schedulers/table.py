@@ -29,7 +29,7 @@ _INTEGER = re.compile(r"[+-]?\d{1,40}", re.ASCII)
 
 
 def _script(rules: str, base: str = "fifo", seed: int = 0) -> Script:
-    return Script(rules, make(base, seed=seed))
+    return Script(str(rules), make(str(base), seed=seed))  # a number would be one by now
 
 
 SCHEDULERS: dict[str, Callable[..., Scheduler]] = {
@@ -77,9 +77,8 @@ def arguments_of(text: str) -> tuple[tuple[str, ...], dict[str, int | str]]:
 
 
 def text_of(scheduler: Scheduler) -> str:
-    """Return the text that makes this scheduler again; for one that is not ours, the name of its class."""
-    own = type(scheduler).__module__.startswith(f"{__package__}.")
-    return str(scheduler) if own else type(scheduler).__name__
+    """Return the text that makes this scheduler again: its `str`; the name of its class if it has none."""
+    return type(scheduler).__name__ if type(scheduler).__str__ is object.__str__ else str(scheduler)
 
 
 def _usage(name: str) -> str:
@@ -97,9 +96,9 @@ def _parsed(text: str) -> tuple[str, dict[str, int | str]]:
         raise MisuseError(f"no scheduler is called {name!r}; {meant}there are: {', '.join(SCHEDULERS)}")
     parameters = inspect.signature(SCHEDULERS[name]).parameters
     given: dict[str, int | str] = {}
-    # A comma also stands inside the text of a script's base scheduler: only one before a known name separates.
-    parts = re.split(rf",(?=\s*(?:{'|'.join(parameters)})\s*=)", rest) if parameters else [rest]
-    for part in parts if colon else ():
+    # The base of a script is itself such a text, with commas of its own, so it comes last.
+    rest, *base = re.split(r",(?=\s*base\s*=)", rest, maxsplit=1) if "base" in parameters else [rest]
+    for part in [*rest.split(","), *base] if colon else ():
         key, equals, value = (word.strip() for word in part.partition("="))
         if not equals or not value:
             raise MisuseError(f"{name}: {part!r} is no argument; write {_usage(name)}")

@@ -84,6 +84,11 @@ class Window:
         shape_for(self.shape, None, f"window {self.name!r}")
         if isinstance(self.dirty, str) and self.dirty != "random":
             raise MisuseError(f"window {self.name!r}: dirty={self.dirty!r}; give a number or 'random'")
+        if self.dirty is not None and self.dirty != "random":
+            try:
+                np.array(self.dirty, dtype_of(self.dtype))
+            except (TypeError, ValueError, OverflowError) as error:
+                raise MisuseError(f"window {self.name!r}: dirty={self.dirty!r} is no {self.dtype}") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,10 @@ def digest_value(value: Any) -> str:  # noqa: ANN401 - what a kernel returned
 def _parts(value: Any) -> list[bytes]:  # noqa: ANN401
     if isinstance(value, list | tuple):
         return [f"({len(value)}".encode(), *(part for item in value for part in _parts(item))]
-    if value is None:
-        return [b"none"]
+    if value is None or isinstance(value, str):
+        return [f"{type(value).__name__}:{value}".encode()]
     if isinstance(value, np.ndarray | np.generic | bool | int | float | complex):
         array = np.asarray(value)
         if array.dtype.kind != "O":
             return [f"{array.dtype.name}{array.shape}".encode(), array.tobytes()]
-    raise MisuseError(f"an output is {value!r}; a kernel returns arrays, numbers, None, or tuples of them")
+    raise MisuseError(f"an output is {value!r}; a kernel returns arrays, numbers, texts, None, or tuples of them")

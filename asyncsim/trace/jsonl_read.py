@@ -18,7 +18,7 @@ from asyncsim.trace.declare import Signal, Window
 from asyncsim.trace.errors import MisuseError, TraceError
 from asyncsim.trace.event import ENDINGS, Event, Footer, Header, Trace
 from asyncsim.trace.jsonl_step import Steps
-from asyncsim.trace.strict import BadFieldError, Fields, integer_in, list_in, parse_json, shown, text_in
+from asyncsim.trace.strict import MAX_CALLS, MAX_RANKS, BadFieldError, Fields, integer_in, list_in, parse_json, shown, text_in
 from asyncsim.trace.values import DTYPES, decode_number, dtype_named, hex_in
 from asyncsim.trace.world import World
 
@@ -159,8 +159,8 @@ def _header(fields: Fields) -> Header:
     source = fields.text("source")
     if source:
         hex_in(source, "'source'")
-    ranks = fields.integer("ranks", 1)
-    calls = fields.integer("calls", 1)
+    ranks = fields.integer("ranks", 1, MAX_RANKS)
+    calls = fields.integer("calls", 1, MAX_CALLS)
     memory = fields.text("memory")
     seed = fields.integer("seed", 0)
     declared = [_declaration(item, ranks) for item in fields.items("declarations")]

@@ -15,6 +15,9 @@ MAX_DEPTH = 32
 """How deep the brackets of a line may be nested."""
 MAX_DIGITS = 100
 """How long a number may be, in characters. A seed may be large; nothing else is."""
+MAX_RANKS = 1 << 12
+MAX_CALLS = 1 << 16
+"""A small file can ask for a large world; larger ones than this are not made."""
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _REQUIRED: Any = object()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from asyncsim.trace.errors import TraceError
 from asyncsim.trace.event import ENDINGS
-from asyncsim.trace.strict import BadFieldError, Fields, parse_json, text_in
+from asyncsim.trace.strict import MAX_CALLS, MAX_RANKS, BadFieldError, Fields, parse_json, text_in
 from asyncsim.trace.values import hex_in
 
 if TYPE_CHECKING:
@@ -117,8 +117,8 @@ def _decode(text: str) -> Token:
     source = fields.text("source")
     if source:
         hex_in(source, "'source'")
-    ranks = fields.integer("ranks", 1)
-    calls = fields.integer("calls", 1)
+    ranks = fields.integer("ranks", 1, MAX_RANKS)
+    calls = fields.integer("calls", 1, MAX_CALLS)
     memory = fields.text("memory")
     seed = fields.integer("seed", 0)
     edits = tuple(text_in(edit, "an edit") for edit in fields.items("edits"))

@@ -70,14 +70,11 @@ def finding_title(finding: Finding) -> str:
     return f"{finding.title}: {', '.join(facts)}" if facts else finding.title
 
 
-def replay_line(finding: Finding, kernel: Kernel) -> str | None:
-    """Return the command that replays the witness of a finding; None if it has none.
+def replay_line(witness: str, kernel: Kernel) -> str:
+    """Return the command that replays a witness, a token or a trace file.
 
-    A kernel that does not come with asyncsim is named: a trace alone runs no code.
+    A kernel that does not come with asyncsim is named: a record alone runs no code.
     """
-    witness = finding.token or finding.trace
-    if witness is None:
-        return None
     named = "" if is_shipped(kernel.ref) else f" --kernel {shlex.quote(kernel.ref)}"
     return f"asyncsim replay {shlex.quote(witness)}{named}"
 
@@ -104,12 +101,13 @@ def _finding(number: int, finding: Finding, kernel: Kernel, width: int) -> Itera
         yield from _row("", f"and {len(finding.sides) - SIDES_SHOWN} more", width)
     yield from _row("why", finding.why, width)
     shown = finding.shown or (_BENIGN if finding.harmful is False else "")
-    yield from _row("shown", shown, width)
+    if shown not in finding.why:
+        yield from _row("shown", shown, width)
     if finding.trace is not None:
         yield f"{_label('trace')}{finding.trace}"
-    replay = replay_line(finding, kernel)
-    if replay is not None:
-        yield f"{_label('replay')}{replay}"
+    witness = finding.token or finding.trace
+    if witness is not None:
+        yield f"{_label('replay')}{replay_line(witness, kernel)}"
 
 
 def _labels(finding: Finding) -> list[str]:

@@ -4,54 +4,59 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.event import COMPLETE
 from asyncsim.trace.region import SYMBOLS
 from asyncsim.views.report import source_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from asyncsim.checking.outcome import Judge
+    from asyncsim.checking.outcome import Difference
     from asyncsim.machine.case import Run
     from asyncsim.trace.event import Event
+    from asyncsim.trace.finding import Finding
 
 SHOWN = 8
 
 
-def run_text(run: Run, judge: Judge) -> str:
+def run_text(run: Run, findings: Sequence[Finding], differences: Sequence[tuple[int, int, Difference]]) -> str:
     """Return what went wrong in a run, with a line feed at its end; or that nothing did.
 
     Args:
         run: recorded, if a hang is to be explained.
-        judge: says what is wrong with it.
+        findings: what is wrong with it.
+        differences: (call, rank, difference) of each wrong result.
 
     """
-    findings = judge.findings(run)
     if not findings:
-        return "no failure: the run is complete, and no result is wrong\n"
+        return "no failure: no result is wrong, and nobody hangs\n"
     lines: list[str] = []
     for finding in findings:
+        if finding.kind == "wrong-result" and differences:
+            results = run.case.calls * run.case.ranks
+            lines.append(f"{finding.kind}: {len(differences)} of {results} results are wrong")
+            lines += _short([[f"  rank {rank}, call {call}: {off.text}"] for call, rank, off in differences])
+            continue
         lines.append(f"{finding.kind}: {finding.why}")
-        if finding.kind == "wrong-result":
-            lines += _short([f"  rank {rank}, call {call}: {off.text}" for call, rank, off in judge.differences(run)])
-        elif finding.kind == run.ending:
-            lines += _short([line for event in _pending(run) for line in _waiting(run, event)], 2 * SHOWN)
+        if finding.kind == run.ending:
+            lines += _short([list(_standing(run, event)) for event in _pending(run)])
     return "\n".join(lines) + "\n"
 
 
-def _short(lines: list[str], most: int = SHOWN) -> list[str]:
-    return lines if len(lines) <= most else [*lines[:most], f"  and {len(lines) - most} lines more"]
+def _short(entries: list[list[str]]) -> list[str]:
+    """Return the lines of the first entries, and how many more there are."""
+    rest = len(entries) - SHOWN
+    return [line for entry in entries[:SHOWN] for line in entry] + ([f"  and {rest} more"] if rest > 0 else [])
 
 
-def _pending(run: Run) -> list[Event]:
+def _pending(run: Run) -> Sequence[Event]:
     footer = run.trace.footer if run.trace is not None else None
-    return list(footer.pending) if footer is not None and run.ending != COMPLETE else []
+    return footer.pending if footer is not None else ()
 
 
-def _waiting(run: Run, event: Event) -> Iterator[str]:
+def _standing(run: Run, event: Event) -> Iterator[str]:
     """Say what an actor stands at: the cell, what it needs and what it has; and from which line."""
     op = event.op
-    what = str(op)
+    what = f"stands at {op}"
     if event.need is not None:
         what = f"waits for {op.cell} {SYMBOLS[op.how]} {event.need}, and it is {event.have}"
     phase = f", {event.phase}" if event.phase else ""

@@ -1,0 +1,28 @@
+# Everything a developer does, on a machine that has nothing but python3 (>= 3.11, with venv) and make.
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint bench clean
+
+demo: .venv/.done  ## two calls back to back: one barrier too few, found, shown and replayed
+	$(BIN)/asyncsim demo
+
+test: .venv/.done  ## every test, with branch coverage and its floor
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term-missing:skip-covered
+
+lint: .venv/.done  ## style, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict
+
+bench: .venv/.done  ## what is measured, one file a question
+	@for file in tests/bench_*.py; do $(BIN)/python "$$file" || exit 1; done
+
+clean:  ## back to what is in the repository
+	rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+
+.venv/.done: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
+	touch $@

@@ -1,0 +1,94 @@
+"""A recorded run as a user gives it: a trace file or a token, and the kernel that may be run for it."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from asyncsim.checking.locate import is_shipped, locate
+from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.jsonl import read_trace
+from asyncsim.trace.token import PREFIX, Token, decode
+
+if TYPE_CHECKING:
+    from asyncsim.machine.kernel import Kernel
+    from asyncsim.trace.event import Trace
+
+recorded_argument = click.argument("recorded", metavar="TRACE|TOKEN")
+kernel_option = click.option(
+    "--kernel", "name", metavar="KERNEL", help="Run this kernel; needed if it does not come with asyncsim."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A recorded run and the kernel to do it again with.
+
+    Args:
+        data: the trace or token.
+        kernel: shipped, or named by the user.
+        path: of the trace file; None for a token.
+
+    """
+
+    data: Trace | Token
+    kernel: Kernel
+    path: Path | None
+
+    @property
+    def source_changed(self) -> bool:
+        """Whether the kernel's file is not the one that was recorded."""
+        source = self.data.source if isinstance(self.data, Token) else self.data.header.source
+        return source != self.kernel.source
+
+    @property
+    def ending(self) -> str | None:
+        """How the recorded run ended; None if the record does not say."""
+        if isinstance(self.data, Token):
+            return self.data.ending
+        return None if self.data.footer is None else self.data.footer.ending
+
+
+def load(text: str, name: str | None) -> Recorded:
+    """Read a recorded run, and find its kernel.
+
+    A record is data. The kernel that it names is run only if it comes with asyncsim; any other one
+    the user must name.
+
+    Args:
+        text: a path or a token.
+        name: the kernel as the user names it, or None.
+
+    """
+    path = None if text.startswith(PREFIX) else Path(text)
+    if path is not None and not path.is_file():
+        raise MisuseError(f"there is no trace file {text!r}; a token begins with {PREFIX!r}")
+    data = decode(text) if path is None else read_trace(path)
+    ref = data.kernel if isinstance(data, Token) else data.header.kernel
+    if name is None and not is_shipped(ref):
+        raise MisuseError(
+            f"the record is of the kernel {ref!r}, which does not come with asyncsim. "
+            f"A record is data and runs no code; if you trust that kernel, name it: --kernel {shlex.quote(ref)}"
+        )
+    return Recorded(data, locate(ref if name is None else name), path)
+
+
+def case_fields(recorded: Recorded) -> dict[str, Any]:
+    """Return what was run: the fields of a case but for the kernel."""
+    data = recorded.data
+    if isinstance(data, Token):
+        return {"ranks": data.ranks, "calls": data.calls, "memory": data.memory, "seed": data.seed}
+    header = data.header
+    return {"ranks": header.world.ranks, "calls": header.calls, "memory": header.memory, "seed": header.seed}
+
+
+def warn_if_changed(recorded: Recorded) -> None:
+    """Say on stderr that the kernel is not the recorded one, if that is so."""
+    if recorded.source_changed:
+        ref = recorded.kernel.ref
+        text = f"the source of {ref} has changed since the run was recorded; following it as far as it agrees"
+        click.echo(f"asyncsim: {text}", err=True)

@@ -1,0 +1,80 @@
+"""``asyncsim replay``: do a recorded run again, and show what it showed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from asyncsim.checking.replay import replay
+from asyncsim.checking.symptoms import Symptoms
+from asyncsim.cli.recorded import Recorded, case_fields, kernel_option, load, recorded_argument, warn_if_changed
+from asyncsim.machine.case import Case
+from asyncsim.trace.errors import KernelError
+from asyncsim.trace.event import STEP_LIMIT, STOPPED
+from asyncsim.trace.finding import Finding
+from asyncsim.views.report import case_text
+from asyncsim.views.run import run_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BAD_INPUT = 2
+
+
+@click.command("replay")
+@recorded_argument
+@kernel_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_context
+def replay_command(ctx: click.Context, recorded: str, *, name: str | None, as_json: bool) -> None:
+    """Do a recorded run again, and show what it showed.
+
+    The exit status is 1 if the failure is there again, 0 if the run shows none, and 2 if the run is
+    not the recorded one: it diverged, or the kernel's source has changed.
+
+    \b
+    Examples:
+        asyncsim replay witnesses/race.jsonl
+        asyncsim replay as1.eNq1... --kernel my_kernels.py:all_reduce
+    """  # noqa: D301 - click keeps the lines after a backspace as they are
+    record = load(recorded, name)
+    warn_if_changed(record)
+    case = Case(record.kernel, **case_fields(record))
+    try:
+        again = replay(record.data, record.kernel)
+    except KernelError as error:
+        steps, ending = len(error.trace.events), STOPPED
+        findings: Sequence[Finding] = [Finding("wrong-result", f"the kernel raises: {error}", harmful=True)]
+        text = f"{findings[0].why}\n"
+    else:
+        steps, ending = again.steps, again.run.ending
+        symptoms = Symptoms(case)
+        findings = [found for found in symptoms.findings(again.run) if not _broken_off(record, found)]
+        text = run_text(again.run, findings, symptoms.differences(again.run))
+    if as_json:
+        click.echo(json.dumps(_object(record, steps, ending, findings), indent=2))
+    else:
+        click.echo(f"replayed {steps} steps of {case_text(case)}\n{text}", nl=False)
+    if record.source_changed:
+        click.echo(f"asyncsim: it agrees to the end, all {steps} steps; but the source has changed", err=True)
+        ctx.exit(BAD_INPUT)
+    ctx.exit(int(bool(findings)))
+
+
+def _broken_off(record: Recorded, finding: Finding) -> bool:
+    """Say whether only the record ended there, not the run."""
+    return finding.kind == STEP_LIMIT and record.ending in (None, STOPPED)
+
+
+def _object(record: Recorded, steps: int, ending: str, findings: Sequence[Finding]) -> dict[str, object]:
+    return {
+        "kernel": record.kernel.ref,
+        **case_fields(record),
+        "steps": steps,
+        "ending": ending,
+        "failure": bool(findings),
+        "source_changed": record.source_changed,
+        "findings": [finding.to_json() for finding in findings],
+    }

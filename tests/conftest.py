@@ -1,0 +1,13 @@
+"""Options of the test run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Register ``--thorough``."""
+    parser.addoption("--thorough", action="store_true", help="check the laws of the analysis on 100,000 programs")

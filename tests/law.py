@@ -1,0 +1,171 @@
+"""The law of the analysis on one program: what it says of a run against what brute force knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from brute import explore
+from runs import run_once
+from toy import COMPARING, TAKE, WAIT
+
+from asyncsim.analysis.analyse import analyse
+from asyncsim.trace.errors import MisuseError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from brute import Truth
+    from toy import Op, Program
+
+    from asyncsim.trace.event import Trace
+
+FLAGS = {"signal-race", "unstable-wait", "overflow"}
+BLEMISHES = {"race", "order-dependent-sum"} | FLAGS
+"""Any of these, and the program is not proved. A deadlock is none: it, too, can be proved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the analysis says of one run, as far as the law speaks of it.
+
+    Args:
+        kinds: of findings.
+        races: pairs of (actor, index).
+        applies: no undetermined test was met.
+        fast: vector clocks decided.
+
+    """
+
+    kinds: frozenset[str]
+    races: frozenset[frozenset[tuple[int, int]]]
+    applies: bool
+    fast: bool = field(compare=False)
+
+    @property
+    def flagged(self) -> bool:
+        """Whether frontiers are only approximate."""
+        return bool(self.kinds & FLAGS)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the analysis claims to know all races."""
+        return self.applies and not self.flagged
+
+    @property
+    def proved(self) -> bool:
+        """Whether the analysis claims that every run ends alike."""
+        return self.applies and not self.kinds & BLEMISHES
+
+
+def judge(trace: Trace, order: str = "auto") -> Judged:
+    """Analyse a run."""
+    result = analyse(trace, order=order)
+    races = frozenset(frozenset((int(name), index) for name, index in pair) for pair in result.race_pairs)
+    return Judged(frozenset(finding.kind for finding in result.findings), races, result.applies, result.fast)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A program with all that was found out about it."""
+
+    program: Program
+    truth: Truth
+    said: Judged
+    mistakes: tuple[str, ...]
+
+    @property
+    def waited_in_midstream(self) -> bool:
+        """Whether in every run some rank passes a wait between two other operations."""
+        streams = self.program.streams
+        return all(
+            any(
+                op.kind in (WAIT, TAKE) for stream, at in zip(streams, at_end, strict=True) for op in stream[1 : at - 1]
+            )
+            for at_end in {end.positions for end in self.truth.finals}
+        )
+
+
+async def check(program: Program, seeds: Sequence[int]) -> Checked:
+    """Run a program under some schedules and compare all that the analysis says with brute force."""
+    truth = explore(program)
+    mistakes: list[str] = []
+    said: list[Judged] = []
+    for seed in seeds:
+        trace = (await run_once(program, seed)).trace
+        one = judge(trace)
+        said.append(one)
+        mistakes += _against_truth(one, truth, floats=program.floats)
+        mistakes += _orders_agree(trace, one)
+    mistakes += _runs_agree(said)
+    return Checked(program, truth, said[0], tuple(dict.fromkeys(mistakes)))
+
+
+def _against_truth(said: Judged, truth: Truth, *, floats: bool) -> list[str]:
+    mistakes = []
+    if said.exact:
+        mistakes += [f"missed race {sorted(pair)}" for pair in sorted(map(sorted, truth.races - said.races))]
+        mistakes += [f"false race {sorted(pair)}" for pair in sorted(map(sorted, said.races - truth.races))]
+        if truth.leaves:
+            mistakes.append("missed overflow")
+        if len({(end.positions, end.counters) for end in truth.finals}) > 1:
+            mistakes.append("no flag, but runs get to different places or leave different counters")
+        elif ("deadlock" in said.kinds) != (truth.deadlocks > 0):
+            mistakes.append(f"deadlock: said {'deadlock' in said.kinds}, brute force says {truth.deadlocks > 0}")
+        sums = truth.sums - truth.races if floats else ()  # what races already is not said to be a sum, too
+        if ("order-dependent-sum" in said.kinds) != bool(sums):
+            mistakes.append(f"order-dependent sums: brute force says {sorted(map(sorted, sums))}")
+        if bool(said.races) != ("race" in said.kinds):
+            mistakes.append("race pairs and race findings do not go together")
+    if said.proved and len(truth.finals) > 1:
+        mistakes.append(f"proved, but there are {len(truth.finals)} final states")
+    return mistakes
+
+
+def _same(one: Judged, other: Judged) -> bool:
+    """Say whether two analyses of one program agree. Past a flag nothing is exact, so only that there is one counts."""
+    return one.flagged == other.flagged and (one.flagged or one == other)
+
+
+def _runs_agree(said: Sequence[Judged]) -> list[str]:
+    return [] if all(_same(one, said[0]) for one in said) else ["findings depend on the run"]
+
+
+def _orders_agree(trace: Trace, auto: Judged) -> list[str]:
+    """Say where clocks and frontiers differ; where the fast path does not apply, clocks must be refused."""
+    mistakes = [] if _same(judge(trace, "frontiers"), auto) else ["auto and frontiers differ"]
+    try:
+        clocks = judge(trace, "clocks")
+    except MisuseError:
+        return [*mistakes, "clocks are refused where auto uses them"] if auto.fast else mistakes
+    if not auto.fast:
+        mistakes.append("clocks can be had where auto does not use them")
+    return mistakes if clocks == auto else [*mistakes, "clocks and auto differ"]
+
+
+async def smallest(program: Program, is_wrong: Callable[[Program], Awaitable[bool]]) -> Program:
+    """Drop operations, and then calls, for as long as the program stays wrong."""
+    shrunk = True
+    while shrunk:
+        shrunk = False
+        for smaller in _smaller(program):
+            if await is_wrong(smaller):
+                program, shrunk = smaller, True
+                break
+    return program
+
+
+def _smaller(program: Program) -> list[Program]:
+    found = [replace(program, calls=1)] if program.calls > 1 else []
+    for actor, ops in enumerate(program.actors):
+        found += [_with(program, actor, ops[:at] + ops[at + 1 :]) for at in range(len(ops))]
+        found += [
+            _with(program, actor, (*ops[:at], replace(op, value=op.value - 1), *ops[at + 1 :]))
+            for at, op in enumerate(ops)
+            if not op.on_data and op.kind not in COMPARING and op.value > 1
+        ]
+    return found
+
+
+def _with(program: Program, actor: int, ops: tuple[Op, ...]) -> Program:
+    return replace(program, actors=(*program.actors[:actor], ops, *program.actors[actor + 1 :]))

@@ -1,0 +1,163 @@
+"""The law of the analysis: on small programs it says what brute force over all interleavings says.
+
+(a) Where nothing is flagged, the reported races are exactly the pairs that can meet. (b) A proved
+program has one final state. (c) The findings do not depend on the run that was analysed. (d) Clocks
+and frontiers agree. (e) The programs are such that a wrong analysis would be noticed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trio
+from hypothesis import HealthCheck, given, settings
+from law import Checked, check, smallest
+from programs import FAMILIES, PROTOCOLS, program_number, programs
+
+import asyncsim.analysis.analyse
+import asyncsim.analysis.order
+import asyncsim.analysis.signals
+from asyncsim.analysis.order import precedes
+from asyncsim.analysis.races import races
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toy import Program
+
+ORDINARY, THOROUGH = 2_000, 100_000
+SEEDS = (0, 1, 2)
+SHOWN = 5
+FLOORS = {"racy": 0.25, "proved": 0.3, "flagged": 0.1, "hangs": 0.15, "midstream": 0.2, "fast": 0.3}
+"""Shares of the programs: with fewer of a kind, the law would say little."""
+
+
+@settings(max_examples=200, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(programs())
+def test_the_law_with_shrinking(program: Program) -> None:
+    """A part of the programs is drawn by Hypothesis, so that a failure shrinks."""
+    mistakes = trio.run(check, program, SEEDS).mistakes
+    assert not mistakes, f"{program}: {mistakes}"
+
+
+def test_the_law(pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]) -> None:
+    """The bulk comes from the seeded generator, spread evenly over the families."""
+    total = THOROUGH if pytestconfig.getoption("--thorough") else ORDINARY
+    counts, wrong = trio.run(campaign, total)
+    with capsys.disabled():
+        if pytestconfig.getoption("capture") == "no":
+            print(table(counts))  # noqa: T201 - asked for with -s
+    assert not wrong, "\n".join(wrong)
+    every: Counter[str] = sum(counts.values(), Counter())
+    most = every["programs"]
+    for what, floor in FLOORS.items():
+        assert every[what] >= floor * most, f"only {every[what]} of {most} programs: {what}"
+    # An analysis that flags everything would pass (a) and (b).
+    right = sum((counts[family] for family in PROTOCOLS if "set" not in family and "equal" not in family), Counter())
+    assert right["needless"] <= 0.05 * right["programs"]
+
+
+def nothing(*_: Any) -> Iterator[Any]:
+    """Stand in for a rule that finds nothing."""
+    return iter(())
+
+
+def never(*_: Any) -> bool:
+    """Stand in for a rule that says no."""
+    return False
+
+
+def executes(order: Any, subtraction: Any, wait: Any) -> bool:
+    """Stand in for S2 with "the wait executes" where it must say "the wait is reached"."""
+    return precedes(order, subtraction, wait) or precedes(order, wait, subtraction)
+
+
+def all_but_one(streams: Any, order: Any) -> list[Any]:
+    """Lose a race."""
+    return list(races(streams, order))[1:]
+
+
+@pytest.mark.parametrize(
+    ("place", "rule", "instead", "family"),
+    [
+        (asyncsim.analysis.analyse, "races", all_but_one, "adds"),
+        (asyncsim.analysis.analyse, "signal_races", nothing, "sets"),
+        (asyncsim.analysis.signals, "_strictly_ordered", executes, "anybody subtracts"),
+        (asyncsim.analysis.analyse, "unstable_waits", nothing, "equal"),
+        (asyncsim.analysis.signals, "may_turn_false", never, "equal"),
+        (asyncsim.analysis.signals, "_can_hold", never, "every comparison"),
+        (asyncsim.analysis.order, "_grow", never, "set flags"),
+        (asyncsim.analysis.analyse, "undetermined_tests", nothing, "tests"),
+        (asyncsim.analysis.analyse, "overflows", nothing, "wrapping"),
+    ],
+)
+def test_the_law_notices_a_missing_rule(monkeypatch: pytest.MonkeyPatch, place, rule, instead, family) -> None:
+    """With any rule of the analysis taken out, a few hundred programs suffice to find it wrong."""
+    monkeypatch.setattr(place, rule, instead)
+
+    async def is_noticed() -> bool:
+        for number in range(500):
+            if (await check(program_number(family, number), SEEDS[:2])).mistakes:
+                return True
+        return False
+
+    assert trio.run(is_noticed)
+
+
+async def campaign(total: int) -> tuple[dict[str, Counter[str]], list[str]]:
+    """Check `total` programs; return the counts by family, and the first few mistakes with shrunk programs."""
+    counts: dict[str, Counter[str]] = {family: Counter() for family in FAMILIES}
+    wrong: list[str] = []
+    for number in range(total):
+        family = FAMILIES[number % len(FAMILIES)]
+        program = program_number(family, number)
+        checked = await check(program, SEEDS)
+        counts[family].update(classes(checked))
+        if checked.mistakes and len(wrong) < SHOWN:
+            wrong.append(await explained(program))
+    return counts, wrong
+
+
+def classes(checked: Checked) -> list[str]:
+    """Name what a checked program is."""
+    said, truth = checked.said, checked.truth
+    alike = len(truth.finals) == 1
+    return ["programs"] + [
+        name
+        for name, holds in {
+            "racy": truth.races,
+            "hangs": truth.deadlocks,
+            "proved": said.proved,
+            "midstream": said.proved and checked.waited_in_midstream,
+            "flagged": said.flagged,
+            "needless": said.flagged and alike and said.races == truth.races,
+            "untold": not said.applies,
+            "fast": said.fast,
+            "mistaken": checked.mistakes,
+        }.items()
+        if holds
+    ]
+
+
+async def explained(program: Program) -> str:
+    """Shrink a program on which the law fails, and say how it does."""
+
+    async def is_wrong(smaller: Program) -> bool:
+        return bool((await check(smaller, SEEDS)).mistakes)
+
+    small = await smallest(program, is_wrong)
+    return f"{small}: {'; '.join((await check(small, SEEDS)).mistakes)}"
+
+
+def table(counts: dict[str, Counter[str]]) -> str:
+    """Write the counts, a family a line."""
+    columns = ("programs", "racy", "hangs", "proved", "midstream", "flagged", "needless", "untold", "fast", "mistaken")
+    every: Counter[str] = sum(counts.values(), Counter())
+    lines = ["", f"{'family':38}" + "".join(f"{column:>10}" for column in columns)]
+    lines += [
+        f"{family:38}" + "".join(f"{count[column]:>10}" for column in columns)
+        for family, count in (*counts.items(), ("all", every))
+    ]
+    return "\n".join(lines)

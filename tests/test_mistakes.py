@@ -1,0 +1,417 @@
+"""What a kernel author gets wrong, and what asyncsim says: who, what, where, and what would be right."""
+
+import asyncio
+import inspect
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import trio
+from schedules import Scripted, run
+
+from asyncsim import (
+    Case,
+    KernelError,
+    MisuseError,
+    RefusedError,
+    Signal,
+    Window,
+    World,
+    kernel,
+    settle,
+    simulate,
+)
+
+DATA = Window("data", ("P", 4), np.float32, initialised=True)
+COUNT = Window("count", (2,), np.int32, initialised=True)
+FLAGS = Window("flags", (2,), bool, initialised=True)
+CELL = Signal("cell", ("P", 1))
+SMALL = Signal("small", (1,), "int8")
+MEMORY = [DATA, COUNT, FLAGS, CELL, SMALL]
+
+OTHER_DATA, OTHER_CELL = World(2, [DATA, CELL]).views(0)
+
+
+MISTAKES = []
+
+
+def mistake(message):
+    """Note a kernel with one mistake, on its last line, and what must be said of it."""
+
+    def note(program):
+        MISTAKES.append(pytest.param(program, message, id=program.__name__))
+
+    return note
+
+
+@mistake("rank 0: load takes a region, window[...] or window.at(peer)[...]; got all of 'data'; index it")
+async def load_of_a_whole_window(rank, my):
+    await rank.load(my.data)
+
+
+@mistake("rank 0: store takes a region, window[...] or window.at(peer)[...]; got all of 'cell'; index it")
+async def store_to_a_whole_signal(rank, my):
+    await rank.store(my.cell, 1)
+
+
+@mistake("rank 0: load takes a region, window[...] or window.at(peer)[...]; got an array of shape (3,)")
+async def load_of_an_array(rank, my):
+    await rank.load(np.zeros(3))
+
+
+@mistake("rank 0: load of data[1, 0:4]@0, which belongs to another run; use this run's windows")
+async def load_from_another_run(rank, my):
+    await rank.load(OTHER_DATA[1])
+
+
+@mistake("rank 0: store to data[1, 0:4]@0: the tile has dtype float64, the window has float32; convert it")
+async def wrong_dtype(rank, my):
+    await rank.store(my.data[1], np.zeros(4))
+
+
+@mistake("rank 0: remote_store to data[1, 0:4]@1: the tile has shape (3,), the region has shape (4,)")
+async def wrong_shape(rank, my):
+    await rank.store(my.data.at(1)[1], np.zeros(3, np.float32))
+
+
+@mistake("rank 0: store to data[1, 0:4]@0 takes an array of shape (4,) and dtype float32; got 1.0")
+async def a_number_for_a_row(rank, my):
+    await rank.store(my.data[1], 1.0)
+
+
+@mistake("rank 0: put to data[1, 0:4]@1 takes an array of shape (4,) and dtype float32; got an object of type list")
+async def a_list_for_a_row(rank, my):
+    await rank.put(my.data.at(1)[1], [1, 2, 3, 4])
+
+
+@mistake("rank 0: store to count[1]@0: 1.5 does not fit dtype int32")
+async def a_fraction_into_integers(rank, my):
+    await rank.store(my.count[1], 1.5)
+
+
+@mistake("rank 0: store to count[1]@0: 4294967296 does not fit dtype int32")
+async def a_number_that_is_too_large(rank, my):
+    await rank.store(my.count[1], 2**32)
+
+
+@mistake("rank 0: store to count[1]@0: atomic='max'; use atomic='add' or leave it out")
+async def another_atomic(rank, my):
+    await rank.store(my.count[1], 1, atomic="max")
+
+
+@mistake("rank 0: store to flags[1]@0: booleans cannot be added; use an integer window")
+async def adding_booleans(rank, my):
+    await rank.store(my.flags[1], True, atomic="add")  # noqa: FBT003 - the value
+
+
+@mistake("rank 0, indexing window 'data' of rank 0: offset -1 is outside dimension 0 of shape (2, 4); use 0 to 1")
+async def negative_offset(rank, my):
+    await rank.load(my.data[-1])
+
+
+@mistake("rank 0, indexing window 'data' of rank 1: offset 4 is outside dimension 1 of shape (2, 4); use 0 to 3")
+async def offset_too_large(rank, my):
+    await rank.load(my.data.at(1)[0, rank.size * 2])
+
+
+@mistake("rank 0, indexing window 'data' of rank 0: offset True in dimension 0 is no integer; index a window with")
+async def offset_true(rank, my):
+    await rank.load(my.data[rank.id == 0])
+
+
+@mistake("rank 0, indexing window 'data' of rank 0: offset 2.0 in dimension 1 is no integer; index a window with")
+async def offset_a_float(rank, my):
+    await rank.load(my.data[0, 4 / 2])
+
+
+@mistake("rank 0, indexing window 'data' of rank 0: offsets 2:5:1 leave dimension 1 of shape (2, 4); use 0 <= start")
+async def slice_too_long(rank, my):
+    await rank.load(my.data[0, 2:5])
+
+
+@mistake("rank 0, indexing window 'data' of rank 0: offsets 0:4:-1 leave dimension 1 of shape (2, 4); use 0 <= start")
+async def slice_backwards(rank, my):
+    await rank.load(my.data[0, ::-1])
+
+
+@mistake("rank 0, indexing window 'data' of rank 0: 3 offsets for 2 dimensions; the shape is (2, 4)")
+async def too_many_offsets(rank, my):
+    await rank.load(my.data[0, 0, 0])
+
+
+@mistake("rank 0: data.at(2); peers are the ranks 0 to 1")
+async def no_such_peer(rank, my):
+    await rank.load(my.data.at(rank.size)[0])
+
+
+@mistake("rank 0: cell.at('1'); a peer is a rank, 0 to 1")
+async def a_peer_by_name(rank, my):
+    await rank.notify(my.cell.at("1")[0])
+
+
+@mistake("rank 0: get into data[0, 0:4]@1; a get copies into an own region: window[...]")
+async def get_into_a_peer(rank, my):
+    await rank.get(my.data.at(1)[0], my.data[0])
+
+
+@mistake("rank 0: put from data[0, 0:4]@1; a put copies from an own region: window[...]")
+async def put_from_a_peer(rank, my):
+    await rank.put(my.data[0], my.data.at(1)[0])
+
+
+@mistake("rank 0: get from data[0, 0:4]@1 to data[0, 0:2]@0: the source has shape (4,) and dtype float32, the")
+async def copy_of_another_shape(rank, my):
+    await rank.get(my.data[0, 0:2], my.data.at(1)[0])
+
+
+@mistake("rank 0: put from count[0:2]@0 to data[0, 0:2]@1: the source has shape (2,) and dtype int32, the")
+async def copy_of_another_dtype(rank, my):
+    await rank.put(my.data.at(1)[0, 0:2], my.count[:])
+
+
+@mistake("rank 0: put takes a region, window[...] or window.at(peer)[...]; got 3")
+async def put_to_nowhere(rank, my):
+    await rank.put(3, my.data[0])
+
+
+@mistake("rank 0: notify takes a cell, signal.at(peer)[...]; got all of 'cell'; index it")
+async def notify_of_a_whole_signal(rank, my):
+    await rank.notify(my.cell.at(1))
+
+
+@mistake("rank 0: notify takes a cell, signal.at(peer)[...]; got the condition cell[0, 0]@1 >= 1")
+async def notify_of_a_condition(rank, my):
+    await rank.notify(my.cell.at(1)[0] >= 1)
+
+
+@mistake("rank 0: notify of cell[0, 0]@0, which belongs to another run; use this run's signals")
+async def notify_in_another_run(rank, my):
+    await rank.notify(OTHER_CELL[0])
+
+
+@mistake("rank 0: notify of cell[0, 0]@1: op='Add'; use AtomicAdd or Set")
+async def notify_with_another_op(rank, my):
+    await rank.notify(my.cell.at(1)[0], 1, "Add")
+
+
+@mistake("rank 0: notify of cell[0, 0]@1: value 1.0 is no integer")
+async def notify_with_a_float(rank, my):
+    await rank.notify(my.cell.at(1)[0], 1.0)
+
+
+@mistake("rank 0: notify of small[0]@1: value 128 is outside -128 to 127")
+async def notify_out_of_range(rank, my):
+    await rank.notify(my.small.at(1)[0], 128)
+
+
+@mistake("rank 0, indexing signal 'cell' of rank 1: offset 2 is outside dimension 0 of shape (2, 1)")
+async def cell_offset_too_large(rank, my):
+    await rank.notify(my.cell.at(1)[2])
+
+
+@mistake("rank 0, indexing signal 'cell' of rank 0: offset slice(0, 2, None) is no integer; a signal is")
+async def a_row_of_cells(rank, my):
+    await rank.wait(my.cell[0:2] >= 1)
+
+
+@mistake("rank 0, indexing signal 'small' of rank 0: 2 offsets do not name one cell of shape (1,)")
+async def too_many_cell_offsets(rank, my):
+    await rank.wait(my.small[0, 0] >= 1)
+
+
+@mistake("rank 0: wait takes a condition on an own cell, signal[peer] >= 1; got cell[1, 0]@0; compare it, as in")
+async def wait_for_a_cell(rank, my):
+    await rank.wait(my.cell[1])
+
+
+@mistake("rank 0: test takes a condition on an own cell, signal[peer] >= 1; got True")
+async def test_of_a_truth(rank, my):
+    await rank.test(True)  # noqa: FBT003 - the mistake
+
+
+@mistake("rank 0: wait for cell[0, 0]@1 >= 1; a rank waits on its own cells: cell[...]")
+async def wait_at_a_peer(rank, my):
+    await rank.wait(my.cell.at(1)[0] >= 1)
+
+
+@mistake("rank 0: wait of cell[0, 0]@0, which belongs to another run; use this run's signals")
+async def wait_in_another_run(rank, my):
+    await rank.wait(OTHER_CELL[0] >= 1)
+
+
+@mistake("small[0]@0 is compared with 200; the cell holds -128 to 127")
+async def wait_for_the_impossible(rank, my):
+    await rank.wait(my.small[0] >= 200)
+
+
+@mistake("cell[0, 0]@0 is compared with cell[1, 0]@0; compare a cell with an integer")
+async def wait_for_another_cell(rank, my):
+    await rank.wait(my.cell[0] >= my.cell[1])
+
+
+@mistake("cell[0, 0]@0 is compared with 1.0; compare a cell with an integer")
+async def wait_for_a_float(rank, my):
+    await rank.wait(my.cell[0] >= 1.0)
+
+
+@mistake("cell[0, 0]@0 >= 1 has no truth value; wait for it: await rank.wait(cell[0, 0]@0 >= 1)")
+async def if_on_a_condition(rank, my):
+    await rank.wait(my.cell[0] >= 1 and my.cell[1] >= 1)
+
+
+@mistake("rank 0: phase(''); a phase is named by a short text")
+async def a_phase_without_a_name(rank, my):
+    rank.phase("")
+
+
+@mistake("the kernel awaits something that is no operation of its rank; a kernel awaits methods of its Rank only")
+async def sleeping_in_trio(rank, my):
+    await trio.sleep(1)
+
+
+@mistake("the kernel awaits something that is no operation of its rank; a kernel awaits methods of its Rank only")
+async def sleeping_in_asyncio(rank, my):
+    await asyncio.sleep(0)
+
+
+@mistake("rank 0, indexing signal 'small' of rank 0: offset 1 is outside dimension 0 of shape (1,)")
+async def a_composite_on_the_wrong_signal(rank, my):
+    await settle(rank, my.small, credits=1)
+
+
+@mistake("AxisError: axis 5 is out of bounds for array of dimension 1")
+async def a_mistake_with_numpy(rank, my):
+    np.sum(np.zeros(3), axis=5)
+
+
+@pytest.mark.parametrize(("program", "what"), MISTAKES)
+def test_a_mistake_is_named_with_its_place(program, what):
+    lines, first = inspect.getsourcelines(program)
+
+    async def start(rank, *views):
+        await program(rank, SimpleNamespace(**{view.name: view for view in views}))
+
+    with pytest.raises(KernelError) as caught:
+        run(start, MEMORY)
+    line = f"test_mistakes.py:{first + len(lines) - 1} ({lines[-1].strip()})"
+    place, _, said = str(caught.value).partition(f"{line}: ")
+    assert place in ("rank 0 failed in call 0 at ", "rank 0 failed in call 0 at tests/")
+    assert what in said
+    assert (caught.value.rank, caught.value.call) == (0, 0)
+
+
+def test_the_trace_so_far_comes_with_the_error():
+    async def program(rank, data):
+        await rank.load(data[0])
+        await rank.load(data[rank.id + rank.call])
+
+    with pytest.raises(KernelError) as caught:
+        run(program, [DATA], 0, 0, 0, calls=2, record="scripted")
+    assert (caught.value.rank, caught.value.call) == (1, 1)
+    trace = caught.value.trace
+    assert trace.footer.ending == "stopped"
+    assert isinstance(caught.value.__cause__, MisuseError)
+    assert {event.op.actor.rank for event in trace.events} == {0, 1}
+
+
+def test_of_several_failures_the_lowest_rank_is_named():
+    async def program(rank, data):
+        raise ValueError(rank.id)
+
+    for _ in range(20):
+        with pytest.raises(KernelError, match="rank 0 failed"):
+            run(program, [DATA], ranks=4)
+
+
+def test_an_exception_of_the_kernel_itself_cancels_the_others_and_is_the_cause():
+    async def program(rank, data):
+        await rank.load(data[0])
+        if rank.id == 1:
+            raise ZeroDivisionError("one")
+        await rank.load(data[1])
+
+    with pytest.raises(KernelError, match=r"rank 1 failed in call 0 at .*test_mistakes.py:\d+ \(raise Zero") as caught:
+        run(program, [DATA], 1)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_a_kernel_that_awaits_while_it_is_stopped_is_stopped_all_the_same():
+    async def program(rank, data):
+        try:
+            await rank.load(data[0])
+            if rank.id == 1:
+                raise ZeroDivisionError
+            await rank.load(data[0])
+        finally:
+            await rank.load(data[1])
+
+    with pytest.raises(KernelError, match="rank 1 failed"):
+        run(program, [DATA], 1, 1)
+
+
+def test_swallowing_the_error_of_a_foreign_await_does_not_help():
+    async def program(rank, data):
+        try:
+            await trio.sleep(1)
+        except MisuseError:
+            await rank.load(data[0])
+
+    with pytest.raises(KernelError, match="awaits methods of its Rank only"):
+        run(program, [DATA])
+
+
+def test_a_refusal_keeps_its_class():
+    async def program(rank, data):
+        raise RefusedError("no")
+
+    with pytest.raises(KernelError) as caught:
+        run(program, [DATA])
+    assert isinstance(caught.value.__cause__, RefusedError)
+
+
+def plain(rank, data):
+    """Forget the async."""
+
+
+async def fine(rank, x, data):
+    """Do nothing."""
+
+
+DECLARATIONS = {
+    "a window needs a name that is an identifier, such as 'data'; got 'my data'": lambda: Window("my data", (1,)),
+    "a signal needs a name that is an identifier, such as 'data'; got 3": lambda: Signal(3, (1,)),
+    "window 'w': a shape is a tuple, such as ('P', 64); got 64": lambda: Window("w", 64),
+    "window 'w': a shape is a tuple, such as ('P', 64); got 'P'": lambda: Window("w", "P"),
+    "window 'w': -1 is no extent; give an integer >= 0, 'P', or a function of P": lambda: Window("w", (-1,)),
+    "window 'w': 'N' is no extent; give an integer >= 0, 'P', or a function of P": lambda: Window("w", ("N",)),
+    "window 'w': True is no extent; give an integer >= 0, 'P', or a function of P": lambda: Window("w", (True,)),
+    "window 'w': 'fp32' is no dtype; give a numpy one, such as numpy.float32": lambda: Window("w", (1,), "fp32"),
+    "window 'w': dtype object holds no numbers": lambda: Window("w", (1,), object),
+    "window 'w': dirty='junk'; give a number or 'random'": lambda: Window("w", (1,), dirty="junk"),
+    "signal 's' has dtype float32; a signal is one of int8, int16, int32, int64": lambda: Signal("s", (1,), "float32"),
+    "signal 's': start=200 is no int8 (-128 to 127)": lambda: Signal("s", (1,), "int8", start=200),
+    "two declarations are called 'data'; give each a name of its own": lambda: World(2, [DATA, DATA]),
+    "memory holds 'data'; declare Window(...) and Signal(...)": lambda: World(2, ["data"]),
+    "@kernel stands on plain, which is not async; write async def": lambda: kernel(memory=[DATA])(plain),
+    "@kernel stands on 3; it belongs on an async function": lambda: kernel(memory=[DATA])(3),
+    "inputs(P=2, call=0) gave 1 inputs; give one a rank": lambda: simulate(
+        Case(kernel(memory=[DATA], inputs=lambda P, call, rng: [0])(fine), ranks=2), Scripted()
+    ),
+    "golden gave [1, 1] outputs for 2 ranks; give one a rank": lambda: (
+        Case(kernel(memory=[DATA], inputs=lambda P, call, rng: [0] * P, golden=lambda xs: [0])(fine), ranks=2).goldens
+    ),
+}
+
+
+@pytest.mark.parametrize("message", DECLARATIONS)
+def test_a_declaration_that_no_run_could_use_is_refused(message):
+    with pytest.raises(MisuseError) as caught:
+        DECLARATIONS[message]()
+    assert message in str(caught.value)
+
+
+def test_a_shape_that_needs_more_ranks_is_refused_only_with_fewer():
+    window = Window("w", (lambda P: P - 2,))
+    assert World(3, [window]).windows[0].shape == (1,)
+    with pytest.raises(MisuseError, match="window 'w'"):
+        World(1, [window])

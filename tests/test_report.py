@@ -1,0 +1,161 @@
+"""What a report looks like: the verdict first, two places, why, and a line that can be pasted."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from asyncsim.checking.locate import locate
+from asyncsim.checking.report import PROVED, REFUTED, Report
+from asyncsim.machine.case import Case
+from asyncsim.trace.finding import Finding, Side
+from asyncsim.views.report import finding_title, replay_line, report_text, source_line, verdict_line
+from asyncsim.views.table import table_text
+
+KERNEL = locate("reduce_scatter:no_post_barrier")
+LOAD_LINE = 1 + KERNEL.program.__globals__["own_row"].__code__.co_firstlineno
+SLOW = Side("1", 9, 1, 0, "reduce", "remote_load", "data[1, 0:64]@0", (f"kernels/reduce_scatter.py:{LOAD_LINE + 2}",))
+FAST = Side("0", 21, 0, 1, "", "store", "data[1, 0:64]@0", ("kernels/reduce_scatter.py:0",))
+RACE = Finding(
+    "race",
+    "nothing that rank 0 waits for before it stages comes after the load of rank 1",
+    hazard="WAR",
+    scope="next call",
+    window="data",
+    pairs=12,
+    harmful=True,
+    sides=(SLOW, FAST),
+    trace="witnesses/race.jsonl",
+    token="abc-DEF_123",  # noqa: S106 - no secret: a schedule as text
+    shown="rank 1, call 0: expected 1.5\n  got 2.5",
+)
+
+
+def report(*findings, verdict=REFUTED, kernel=KERNEL, **fields):
+    return Report(Case(kernel), verdict, "one run of 200 steps; holds for every schedule", list(findings), **fields)
+
+
+def test_a_report_says_all_that_a_kernel_author_needs_in_order():
+    text = report_text(report(RACE, notes=["equal within tolerance"], schedules=3, seconds=0.5))
+    assert text == (
+        "REFUTED  kernels.reduce_scatter:no_post_barrier, P = 4, 2 calls, sc\n"
+        "  one run of 200 steps; holds for every schedule\n"
+        "\n"
+        "1. WAR race, next call: 12 pairs, harmful\n"
+        "   memory  data\n"
+        "   first   rank 1, call 0, reduce: remote_load of data[1, 0:64]@0\n"
+        f"           kernels/reduce_scatter.py:{LOAD_LINE + 2}\n"
+        "               acc = await rank.load(data[rank.id])\n"
+        "   second  rank 0, call 1: store to data[1, 0:64]@0\n"
+        "           kernels/reduce_scatter.py:0\n"
+        "   why     nothing that rank 0 waits for before it stages comes after the load of rank 1\n"
+        "   shown   rank 1, call 0: expected 1.5\n"
+        "           got 2.5\n"
+        "   trace   witnesses/race.jsonl\n"
+        "   replay  asyncsim replay abc-DEF_123\n"
+        "\n"
+        "  note: equal within tolerance\n"
+        "\n"
+        "  3 runs in 0.50 s\n"
+    )
+
+
+def test_a_proof_is_short():
+    assert report_text(report(verdict=PROVED)) == (
+        "PROVED  kernels.reduce_scatter:no_post_barrier, P = 4, 2 calls, sc\n"
+        "  one run of 200 steps; holds for every schedule\n"
+        "\n"
+        "  1 run in 0.00 s\n"
+    )
+
+
+def test_the_verdict_fits_one_line_and_says_when_it_was_interrupted():
+    assert verdict_line(report()) == (
+        "REFUTED kernels.reduce_scatter:no_post_barrier, P = 4, 2 calls, sc: "
+        "one run of 200 steps; holds for every schedule"
+    )
+    assert verdict_line(report(interrupted=True)).endswith("every schedule (interrupted: of what was done until then)")
+
+
+@pytest.mark.parametrize(
+    ("changes", "title"),
+    [
+        ({}, "WAR race, next call: 12 pairs, harmful"),
+        ({"pairs": 1, "harmful": False}, "WAR race, next call: 1 pair, benign here"),
+        (
+            {"kind": "signal-race", "hazard": None, "pairs": 1, "harmful": None},
+            "signal-race, next call: harm not decided",
+        ),
+        (
+            {"kind": "deadlock", "hazard": None, "scope": None, "sides": (FAST,), "pairs": 3},
+            "deadlock: 3 places, harmful",
+        ),
+        ({"kind": "leftover-credit", "hazard": None, "scope": None, "pairs": 1, "harmful": None}, "leftover-credit"),
+    ],
+)
+def test_a_title_counts_pairs_and_says_whether_it_harms(changes, title):
+    assert finding_title(RACE.with_(**changes)) == title
+
+
+def test_a_benign_finding_says_so():
+    text = report_text(report(RACE.with_(harmful=False, shown="")))
+    assert "shown   both orders give the same bits here" in text
+    assert "shown   same bits" in report_text(report(RACE.with_(harmful=False, shown="same bits")))
+
+
+def test_a_finding_without_places_or_witness_is_its_reason():
+    text = report_text(report(Finding("hidden-state", "two runs differ")))
+    assert "1. hidden-state\n   why     two runs differ\n\n" in text
+
+
+def test_streams_composites_and_many_places_are_shown():
+    inside = Side("0/copy", 3, 0, 0, "", "wait", "signal[1, 0]@0", ("a.py:1", "asyncsim/collectives/barrier.py:30"))
+    text = report_text(report(Finding("deadlock", "nobody notifies", sides=(inside,) * 10)))
+    assert "   at      rank 0 (actor 0/copy), call 0: wait signal[1, 0]@0\n" in text
+    assert "           a.py:1, inside it asyncsim/collectives/barrier.py:30\n" in text
+    assert text.count("rank 0 (actor 0/copy)") == 8
+    assert "           and 2 more\n" in text
+    nowhere = Side("0", 3, 0, 0, "", "wait", "signal[1, 0]@0", ())
+    assert "wait signal[1, 0]@0\n   why" in report_text(report(Finding("deadlock", "why", sides=(nowhere,))))
+
+
+def test_sentences_wrap_and_lines_to_paste_do_not():
+    token = "x" * 500
+    text = report_text(report(RACE.with_(why="many words " * 30, token=token)), width=60)
+    pasted = [line for line in text.splitlines() if len(line) > 60 and "words" in line]
+    assert not pasted
+    assert f"asyncsim replay {token}\n" in text
+
+
+def test_the_replay_line_names_a_kernel_that_is_not_shipped(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my kernels.py").write_text(
+        "from asyncsim.machine.kernel import kernel\n@kernel(memory=[])\nasync def mine(rank):\n    pass\n"
+    )
+    mine = locate("my kernels.py:mine")
+    line = replay_line("abc-DEF_123", mine)
+    assert line == "asyncsim replay abc-DEF_123 --kernel 'my kernels.py:mine'"
+    assert shlex.split(line)[-1] == mine.ref
+
+
+def test_without_a_token_the_trace_is_replayed_and_without_a_trace_nothing():
+    text = report_text(report(RACE.with_(token=None)))
+    assert "replay  asyncsim replay witnesses/race.jsonl\n" in text
+    assert "replay" not in report_text(report(RACE.with_(token=None, trace=None)))
+
+
+def test_a_source_line_is_read_from_the_kernel_wherever_it_lies(tmp_path, monkeypatch):
+    file = tmp_path / "far.py"
+    file.write_text("from asyncsim.machine.kernel import kernel\n@kernel(memory=[])\nasync def mine(rank):\n    pass\n")
+    kernel = locate(f"{file}:mine")
+    assert source_line(kernel, "far.py:4") == "pass"
+    assert source_line(kernel, "far.py:99") == ""
+    assert source_line(kernel, "nowhere.py:1") == ""
+    assert source_line(kernel, "far.py:x") == ""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert source_line(KERNEL, "far.py:3") == "async def mine(rank):"
+
+
+def test_a_table_lines_up():
+    assert table_text(("a", "bcd"), [("xx", "y"), ("z", "")]) == "a   bcd\n--  ---\nxx  y\nz\n"
