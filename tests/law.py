@@ -10,15 +10,18 @@ from runs import run_once
 from toy import COMPARING, TAKE, WAIT
 
 from asyncsim.analysis.analyse import analyse
+from asyncsim.analysis.group import EXAMPLES
 from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-    from brute import Truth
+    from brute import Final, Truth
     from toy import Op, Program
 
+    from asyncsim.analysis.analyse import Analysis
     from asyncsim.trace.event import Trace
+    from asyncsim.trace.finding import Side
 
 FLAGS = {"signal-race", "unstable-wait", "overflow"}
 BLEMISHES = {"race", "order-dependent-sum"} | FLAGS
@@ -34,6 +37,8 @@ class Judged:
         races: pairs of (actor, index).
         applies: no undetermined test was met.
         fast: vector clocks decided.
+        blocked: the (actor, index) of each side of a deadlock.
+        slips: where the result contradicts itself.
 
     """
 
@@ -41,6 +46,8 @@ class Judged:
     races: frozenset[frozenset[tuple[int, int]]]
     applies: bool
     fast: bool = field(compare=False)
+    blocked: frozenset[tuple[int, int]]
+    slips: tuple[str, ...]
 
     @property
     def flagged(self) -> bool:
@@ -61,8 +68,27 @@ class Judged:
 def judge(trace: Trace, order: str = "auto") -> Judged:
     """Analyse a run."""
     result = analyse(trace, order=order)
+    kinds = frozenset(finding.kind for finding in result.findings)
     races = frozenset(frozenset((int(name), index) for name, index in pair) for pair in result.race_pairs)
-    return Judged(frozenset(finding.kind for finding in result.findings), races, result.applies, result.fast)
+    blocked = [_places(f.sides) for f in result.findings if f.kind == "deadlock"]
+    said = Judged(kinds, races, result.applies, result.fast, frozenset().union(*blocked), tuple(_slips(result, races)))
+    assert (said.exact, said.proved) == (result.exact, result.clean)
+    return said
+
+
+def _places(sides: Iterable[Side]) -> frozenset[tuple[int, int]]:
+    return frozenset((int(side.actor), side.index) for side in sides)
+
+
+def _slips(result: Analysis, races: frozenset[frozenset[tuple[int, int]]]) -> list[str]:
+    found = [finding for finding in result.findings if finding.kind == "race"]
+    examples = [_places(sides) for finding in found for sides in finding.examples]
+    slips = []
+    if sum(finding.pairs for finding in found) != len(races):
+        slips.append("the pairs of all race findings are not as many as the race pairs")
+    if len(races) <= EXAMPLES and (set(examples) != races or len(examples) != len(races)):
+        slips.append("the examples of the race findings are not the race pairs")
+    return slips
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +104,9 @@ class Checked:
     def waited_in_midstream(self) -> bool:
         """Whether in every run some rank passes a wait between two other operations."""
         streams = self.program.streams
-        return all(
-            any(
-                op.kind in (WAIT, TAKE) for stream, at in zip(streams, at_end, strict=True) for op in stream[1 : at - 1]
-            )
-            for at_end in {end.positions for end in self.truth.finals}
-        )
+        ends = [end.positions for end in self.truth.finals]
+        paths = ([ops[1 : at - 1] for ops, at in zip(streams, end, strict=True)] for end in ends)
+        return all(any(op.kind in (WAIT, TAKE) for inner in path for op in inner) for path in paths)
 
 
 async def check(program: Program, seeds: Sequence[int]) -> Checked:
@@ -92,13 +115,22 @@ async def check(program: Program, seeds: Sequence[int]) -> Checked:
     mistakes: list[str] = []
     said: list[Judged] = []
     for seed in seeds:
-        trace = (await run_once(program, seed)).trace
-        one = judge(trace)
+        ran = await run_once(program, seed)
+        one = judge(ran.trace)
         said.append(one)
+        mistakes += one.slips
+        mistakes += _against_run(one, ran.final, tuple(map(len, program.streams)))
         mistakes += _against_truth(one, truth, floats=program.floats)
-        mistakes += _orders_agree(trace, one)
+        mistakes += _orders_agree(ran.trace, one) if len(said) == 1 else []
     mistakes += _runs_agree(said)
     return Checked(program, truth, said[0], tuple(dict.fromkeys(mistakes)))
+
+
+def _against_run(said: Judged, final: Final, lengths: tuple[int, ...]) -> list[str]:
+    if final.overflow:
+        return [] if "overflow" in said.kinds else ["the run ended with an overflow that is no finding"]
+    blocked = {(actor, at) for actor, (at, end) in enumerate(zip(final.positions, lengths, strict=True)) if at < end}
+    return [] if said.blocked == blocked else [f"blocked are {sorted(blocked)}, said are {sorted(said.blocked)}"]
 
 
 def _against_truth(said: Judged, truth: Truth, *, floats: bool) -> list[str]:
@@ -133,14 +165,16 @@ def _runs_agree(said: Sequence[Judged]) -> list[str]:
 
 def _orders_agree(trace: Trace, auto: Judged) -> list[str]:
     """Say where clocks and frontiers differ; where the fast path does not apply, clocks must be refused."""
-    mistakes = [] if _same(judge(trace, "frontiers"), auto) else ["auto and frontiers differ"]
+    mistakes = []
+    if auto.fast and not _same(judge(trace, "frontiers"), auto):
+        mistakes.append("clocks and frontiers differ")
     try:
-        clocks = judge(trace, "clocks")
+        had = _same(judge(trace, "clocks"), auto)
     except MisuseError:
-        return [*mistakes, "clocks are refused where auto uses them"] if auto.fast else mistakes
-    if not auto.fast:
-        mistakes.append("clocks can be had where auto does not use them")
-    return mistakes if clocks == auto else [*mistakes, "clocks and auto differ"]
+        had = False
+    if had != auto.fast:
+        mistakes.append("auto does not use the clocks" if had else "clocks are refused where auto uses them")
+    return mistakes
 
 
 async def smallest(program: Program, is_wrong: Callable[[Program], Awaitable[bool]]) -> Program:

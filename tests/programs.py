@@ -37,6 +37,7 @@ class Family:
         ranks: how many.
         total: at most so many operations over all ranks and calls.
         cells: how many a rank owns.
+        hub: only rank 0 owns cells and waits; all others notify it.
         bits, wrap, floats, calls: as of `Program`.
 
     """
@@ -51,6 +52,7 @@ class Family:
     ranks: tuple[int, ...] = (2, 2, 3)
     total: int = 13
     cells: int = 1
+    hub: bool = False
     bits: int = 32
     wrap: bool = False
     floats: bool = False
@@ -79,6 +81,8 @@ SOUPS: dict[str, Family] = {
     "set flags": Family((*_DATA, SET, SET, SET, WAIT, WAIT, WAIT), compares=(">=", "=="), expected=(1, 2)),
     "tests": Family((*_PLAIN, TEST, TEST), compares=(">=", ">=", "==")),
     "one shared cell": Family((*_PLAIN, WAIT), ranks=(3,), adds=(1,), expected=(1, 2, 2, 3), own=(-1, 1)),
+    "hub": Family((*_PLAIN, NOTIFY, LOAD), ranks=(3,), hub=True, expected=(1, 2, 2, 3), own=(-1, -1, 1)),
+    "hub, set and consumed": Family((*_PLAIN, NOTIFY, SET, TAKE), ranks=(3,), hub=True, expected=(1, 2, 3)),
     "two cells": Family((*_PLAIN, NOTIFY, WAIT), cells=2, ranks=(2,)),
     "wrapping": Family(_PLAIN, bits=8, wrap=True, starts=(124, 126, -128, 0), expected=(125, 127, -128, -127)),
     "overflow": Family((*_PLAIN, TAKE), bits=8, starts=(125, 126, -128), expected=(126, 127, -127), adds=(1, 2, 60)),
@@ -99,6 +103,7 @@ _STYLES: dict[str, dict[str, Any]] = {
     "protocol, equal, broken": {"style": "equal", "broken": True},
     "protocol, shared cell": {"shared": True},
     "protocol, shared cell, given back": {"shared": True, "style": "give back"},
+    "protocol, shared cell, broken": {"shared": True, "broken": True},
     "protocol, two calls": {"style": "give back", "calls": 2},
     "protocol, two calls, broken": {"style": "take", "calls": 2, "broken": True},
     "protocol, near the limit": {"bits": 8, "start": 124},
@@ -131,7 +136,7 @@ def programs(families: tuple[str, ...] = FAMILIES) -> st.SearchStrategy[Program]
 def _soup(family: Family, rng: random.Random) -> Program:
     ranks = rng.choice(family.ranks)
     elements = tuple(rng.randrange(ranks) for _ in range(rng.choice((1, 2, 2))))
-    cells = tuple(rank for rank in range(ranks) for _ in range(family.cells))
+    cells = tuple(rank for rank in range(1 if family.hub else ranks) for _ in range(family.cells))
     actors: list[list[Op]] = [[] for _ in range(ranks)]
     sent = set()
     for _ in range(rng.randint(6, family.total) // family.calls):
@@ -165,6 +170,8 @@ def _op(family: Family, rng: random.Random, actor: int, elements: tuple[int, ...
         amounts = family.own if cells[place] == actor else family.adds
         return Op(kind, place, value=rng.choice(amounts if kind == NOTIFY else (0, 1, 2)))
     own = [cell for cell, owner in enumerate(cells) if owner == actor]
+    if not own:
+        return Op(LOAD, 0)
     return Op(kind, rng.choice(own), how=rng.choice(family.compares), value=rng.choice(family.expected))
 
 

@@ -158,7 +158,7 @@ def test_a_value_is_blamed_before_the_operation_that_it_leads_to():
     trace = recorded()
     trace.events[3].data = np.int32(9).tobytes()
     trace.events.append(trace.events[0])
-    with pytest.raises(DivergenceError, match=r"step 3: actor 1, load of data\[0\]@1: the value differs; recorded: \[9\]"):
+    with pytest.raises(DivergenceError, match=r"step 3: actor 1, load of data\[0\]@1: the value differs"):
         replay(trace, pair)
 
 
@@ -180,7 +180,7 @@ def set_output(trace):
         (lambda trace: setattr(trace.events[2], "have", 4), 2, "the cell's value differs; recorded: 4; met: 1"),
         (lambda trace: setattr(trace.events[3], "unwritten", True), 3, "unwritten differs"),
         (lambda trace: setattr(trace.events[3], "data", Digest("0" * 16, 17)), 3, "the value differs"),
-        (lambda trace: setattr(trace.footer, "pending", trace.events[:1]), 4, "pending at the end differs; recorded: 0 ("),
+        (lambda trace: setattr(trace.footer, "pending", trace.events[:1]), 4, "pending at the end differs"),
         (set_output, 4, "the output of rank 1 in call 0 differs; recorded: 0000000000000000; met: "),
         (lambda trace: trace.events.append(trace.events[3]), 4, "went on for 1 steps; this one ended (complete)"),
         (lambda trace: trace.events.pop(), 3, "the schedule ends here, after 3 steps"),

@@ -9,8 +9,11 @@ import pytest
 from asyncsim.checking.locate import locate
 from asyncsim.checking.report import PROVED, REFUTED, Report
 from asyncsim.machine.case import Case
+from asyncsim.machine.simulate import simulate
+from asyncsim.schedulers.fifo import Fifo
 from asyncsim.trace.finding import Finding, Side
 from asyncsim.views.report import finding_title, replay_line, report_text, source_line, verdict_line
+from asyncsim.views.run import run_text
 from asyncsim.views.table import table_text
 
 KERNEL = locate("reduce_scatter:no_post_barrier")
@@ -159,3 +162,13 @@ def test_a_source_line_is_read_from_the_kernel_wherever_it_lies(tmp_path, monkey
 
 def test_a_table_lines_up():
     assert table_text(("a", "bcd"), [("xx", "y"), ("z", "")]) == "a   bcd\n--  ---\nxx  y\nz\n"
+
+
+def test_what_stands_at_no_known_line_is_shown_without_one():
+    run = simulate(Case(KERNEL, max_steps=1), Fifo(), record="fifo")
+    for event in run.trace.footer.pending:
+        event.at = ("",)
+    text = run_text(run, [Finding("step-limit", "no end")], [])
+    assert "  rank 0, call 0, stage: stands at store to data[1, 0:64]@0\n  rank 1" in text
+    run.trace = None
+    assert run_text(run, [Finding("step-limit", "no end")], []) == "step-limit: no end\n"

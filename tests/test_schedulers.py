@@ -70,9 +70,8 @@ def choices(program, scheduler, ranks=3, calls=1):
     return "".join(run.choices)
 
 
-EXAMPLES = ("fifo", "eager", "random", "starve:rank=1", "pct:depth=2", "pos", "script:rules=" + (
-    "hold rank 0 before its remote_load of data until rank 1 has stored to data"
-))  # fmt: skip
+RULE = "hold rank 0 before its remote_load of data until rank 1 has stored to data"
+EXAMPLES = ("fifo", "eager", "random", "starve:rank=1", "pct:depth=2", "pos", f"script:rules={RULE}")
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
@@ -220,13 +219,11 @@ def test_a_scheduler_without_a_text_goes_by_the_name_of_its_class():
     assert text_of(Replay([])) == "replay"
 
 
-RULE = "hold rank 0 before its remote_load of data until rank 1 has stored to data"
-
-
 def test_a_script_holds_an_operation_until_another_one_was_done():
     assert choices(read_peer, make("fifo"), ranks=2) == "011"
     assert choices(read_peer, Script(RULE), ranks=2) == "101"
-    assert choices(read_peer, Script("hold rank 0 before its remote_load until rank 1 has done its 2nd store"), 2) == "110"
+    later = Script("hold rank 0 before its remote_load until rank 1 has done its 2nd store")
+    assert choices(read_peer, later, ranks=2) == "110"
 
 
 def test_a_script_counts_operations_and_calls():
@@ -268,7 +265,7 @@ def test_a_rule_that_began_to_hold_first_is_let_go_first():
     "text",
     [
         RULE,
-        "hold rank 3 before its 11th wait on flag@3 in call 2 until rank 12 has done its 22nd notify of flag@3 in call 0",
+        "hold rank 3 before its 11th wait on flag@3 in call 2\nuntil rank 1 has done its 22nd notify in call 0",
         "hold rank 0 before its test until rank 1 has tested",
         "hold rank 0 before its get from data until rank 1 has put of data in call 1",
         "hold rank 0 before its 3rd put until rank 1 has got",
@@ -324,14 +321,14 @@ def test_replay_follows_the_schedule_to_its_end():
 
 def test_replay_says_what_it_expected_and_what_it_met():
     case = Case(ping, 2, 1)
-    with pytest.raises(DivergenceError, match=r"step 0: actor 0 was next, but is not ready; ready: 1 \(store to data") as e:
+    with pytest.raises(DivergenceError, match=r"step 0: actor 0 was next, but is not ready; ready: 1 \(sto") as e:
         simulate(case, Replay(["0"]))
     assert e.value.step == 0
-    with pytest.raises(DivergenceError, match=r"step 1: the schedule ends here, after 1 steps, but the run goes on: 1 \("):
+    with pytest.raises(DivergenceError, match=r"step 1: the schedule ends here, after 1 steps, but .* on: 1 \("):
         simulate(case, Replay(["1"]))
     recorded = simulate(case, make("fifo"), record="x").trace
     events = [recorded.events[1], *recorded.events[1:]]
-    with pytest.raises(DivergenceError, match=r"step 0: actor 1: recorded: notify flag\[1\]@0 \+= 1; met: store to data"):
+    with pytest.raises(DivergenceError, match=r"actor 1: recorded: notify flag\[1\]@0 \+= 1; met: store to data"):
         simulate(case, Replay(recorded.choices, events))
     with pytest.raises(DivergenceError, match=r"actor 0 \(wait flag\[1\]@0 (>=|Ge) 1\) was next, but is not ready"):
         simulate(case, Replay(["0"], [recorded.events[2]]))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from asyncsim.checking.narrow import sixteen_bits
 from asyncsim.machine.case import MISSING
 from asyncsim.trace.digest import digest_value
 from asyncsim.trace.event import COMPLETE
@@ -45,7 +46,8 @@ def compare(got: Any, want: Any, *, rtol: float, atol: float) -> Difference | No
     if isinstance(got, list | tuple) or isinstance(want, list | tuple):
         return _compare_parts(got, want, rtol=rtol, atol=atol)
     if got is None or want is None or isinstance(got, str) or isinstance(want, str):
-        return None if type(got) is type(want) and got == want else Difference(1, f"got {_short(got)}, expected {_short(want)}")
+        same = type(got) is type(want) and got == want
+        return None if same else Difference(1, f"got {_short(got)}, expected {_short(want)}")
     a, b = np.asarray(got), np.asarray(want)
     if a.shape != b.shape:
         return Difference(max(a.size, 1), f"got shape {a.shape}, expected {b.shape}")
@@ -126,11 +128,13 @@ class Judge:
 
     def findings(self, run: Run) -> list[Finding]:
         """Return what is wrong with the run; nothing for a run with the reference's bits."""
-        if run.ending == COMPLETE and not run.unwritten and self._right is not None and self.digests(run) == self._right:
+        whole = run.ending == COMPLETE and not run.unwritten
+        if whole and self._right is not None and self.digests(run) == self._right:
             return []
         findings = []
         if run.ending != COMPLETE:
-            findings.append(Finding(run.ending, _WHY[run.ending], harmful=True, shown=f"after {len(run.choices)} steps"))
+            steps = f"after {len(run.choices)} steps"
+            findings.append(Finding(run.ending, _WHY[run.ending], harmful=True, shown=steps))
         if run.unwritten:
             findings.append(_unwritten(run))
         findings += self._wrong(run)
@@ -163,6 +167,9 @@ class Judge:
         sides = tuple(_result(run, call, rank) for call, rank, _ in wrong[:4])
         against = "the golden" if self.case.goldens is not None else "the result of the fair schedule"
         why = f"rank {rank}'s result of call {call} is not {against}: {difference.text}"
+        reason = sixteen_bits(self.case, call, rank, run.outputs[call][rank])
+        if reason is not None:
+            why = f"{why}; {reason}"
         return [Finding("wrong-result", why, pairs=len(wrong), harmful=True, sides=sides, shown=difference.text)]
 
     def _ranks_differ(self, run: Run) -> list[Finding]:
@@ -175,7 +182,10 @@ class Judge:
                 other = different[0]
                 difference = compare(outputs[other], outputs[0], rtol=0.0, atol=0.0)
                 text = difference.text if difference is not None else "they differ in sign of zero, NaN bits or dtype"
-                why = f"rank {other}'s result of call {call} differs from rank 0's, and the kernel promises equal ones: {text}"
+                why = (
+                    f"rank {other}'s result of call {call} differs from rank 0's, "
+                    f"and the kernel promises equal ones: {text}"
+                )
                 sides = (_result(run, call, 0), _result(run, call, other))
                 return [Finding("ranks-differ", why, pairs=len(different), harmful=True, sides=sides, shown=text)]
         return []

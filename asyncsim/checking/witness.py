@@ -9,21 +9,26 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from asyncsim.analysis.deadlock import deadlock
+from asyncsim.analysis.streams import Streams
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.choices import Choices
 from asyncsim.schedulers.fifo import Fifo
+from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.digest import digest_bytes
 from asyncsim.trace.errors import KernelError
-from asyncsim.trace.event import COMPLETE
+from asyncsim.trace.event import COMPLETE, DEADLOCK
+from asyncsim.trace.finding import Side
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from asyncsim.checking.outcome import Judge
     from asyncsim.machine.case import Case, Run
-    from asyncsim.trace.finding import Finding, Side
+    from asyncsim.trace.finding import Finding
     from asyncsim.trace.op import Op
     from asyncsim.trace.world import Actor
+
 
 @dataclass(frozen=True, slots=True)
 class Witness:
@@ -187,10 +192,10 @@ async def _orders(case: Case, judge: Judge, kind: str, sides: tuple[Side, ...]) 
         runs.append(run)
         if isinstance(scheduler, Meeting) and not scheduler.met:
             return Witness(schedules=len(runs))
-    return replace(_compare(judge, runs), confirmed=True, schedules=len(runs))
+    return replace(await _compare(judge, runs), confirmed=True, schedules=len(runs))
 
 
-def _compare(judge: Judge, runs: list[Run]) -> Witness:
+async def _compare(judge: Judge, runs: list[Run]) -> Witness:
     """Say what schedules that differ only in the order of a pair made of it."""
     alike = all(judge.digests(run) == judge.digests(runs[0]) and run.ending == runs[0].ending for run in runs)
     if alike:
@@ -201,12 +206,16 @@ def _compare(judge: Judge, runs: list[Run]) -> Witness:
         return _of(runs[-1], shown, harmful=True)
     # The one that fails alone says more than one that fails in every order.
     run, findings = min(failing, key=lambda pair: (pair[0].ending == COMPLETE, len(pair[0].choices)))
-    return _of(run, "; ".join(_words(finding, run) for finding in findings), findings, harmful=True)
+    words = [await _words(finding, run) for finding in findings]
+    return _of(run, "; ".join(words), findings, harmful=True)
 
 
-def _words(finding: Finding, run: Run) -> str:
-    if finding.kind == "deadlock":
-        return f"it hangs after {len(run.choices)} steps"
+async def _words(finding: Finding, run: Run) -> str:
+    if finding.kind == DEADLOCK:
+        # Witnesses run without a recorder; the one that hangs runs again with it, to say who waits, and why for ever.
+        again = await simulate.aio(run.case, Replay(run.choices), record="replay")
+        why = f": {deadlock(Streams(again.trace)).why}" if again.trace is not None else ""
+        return f"it hangs after {len(run.choices)} steps{why}"
     return finding.why if finding.kind == "wrong-result" else f"{finding.kind}: {finding.why}"
 
 

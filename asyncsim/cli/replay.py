@@ -65,7 +65,7 @@ def replay_command(ctx: click.Context, recorded: str, *, name: str | None, as_js
 
 def _broken_off(record: Recorded, finding: Finding) -> bool:
     """Say whether only the record ended there, not the run."""
-    return finding.kind == STEP_LIMIT and record.ending in (None, STOPPED)
+    return finding.kind == STEP_LIMIT and record.ending == STOPPED
 
 
 def _object(record: Recorded, steps: int, ending: str, findings: Sequence[Finding]) -> dict[str, object]:

@@ -18,7 +18,17 @@ from asyncsim.trace.declare import Signal, Window
 from asyncsim.trace.errors import MisuseError, TraceError
 from asyncsim.trace.event import ENDINGS, Event, Footer, Header, Trace
 from asyncsim.trace.jsonl_step import Steps
-from asyncsim.trace.strict import MAX_CALLS, MAX_RANKS, BadFieldError, Fields, integer_in, list_in, parse_json, shown, text_in
+from asyncsim.trace.strict import (
+    MAX_CALLS,
+    MAX_RANKS,
+    BadFieldError,
+    Fields,
+    integer_in,
+    list_in,
+    parse_json,
+    shown,
+    text_in,
+)
 from asyncsim.trace.values import DTYPES, decode_number, dtype_named, hex_in
 from asyncsim.trace.world import World
 
@@ -38,9 +48,7 @@ MAX_CELLS = 1 << 24
 _CRC = re.compile(r',"crc":"([0-9a-f]{8})"\}\Z')
 
 
-def read_trace(
-    source: TextIO | str | os.PathLike[str], *, partial: bool = False, name: str | None = None
-) -> Trace:
+def read_trace(source: TextIO | str | os.PathLike[str], *, partial: bool = False, name: str | None = None) -> Trace:
     """Read a trace back.
 
     Args:

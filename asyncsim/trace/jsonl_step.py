@@ -117,9 +117,7 @@ class Steps:
         fields.end()
         if len(index) != len(layout.shape):
             raise BadFieldError(f"'index' has {len(index)} offsets; signal {name} has shape {layout.shape}")
-        key = tuple(
-            integer_in(at, "an offset", 0, extent - 1) for at, extent in zip(index, layout.shape, strict=True)
-        )
+        key = tuple(integer_in(at, "an offset", 0, extent - 1) for at, extent in zip(index, layout.shape, strict=True))
         return layout.cell(owner, key, owner)
 
     def _access(self, item: Any) -> Access:  # noqa: ANN401

@@ -1,0 +1,222 @@
+"""Dynamic partial-order reduction: which schedules are left to run, told from those that were run.
+
+Source: source-DPOR with sleep sets, Algorithm 1 of Abdulla, Aronis, Jonsson and Sagonas, "Optimal
+dynamic partial order reduction", POPL 2014. An execution is taken apart into what happened before
+what; wherever two operations raced, the state before the first of them gets a branch that leads to
+the other order, unless it has one already. Flanagan and Godefroid's backtrack sets, with sleep sets,
+lose end states; source sets do not.
+
+How this differs: waits. The original knows locks, whose races can be judged one by one.
+
+* The sets are worked out when an execution is over, on all of it, since a wait that passed on one
+  add may pass on another one that came later.
+* A plain wait and what cannot make it false (an add for a ``>=``) are never reversed for their own
+  sake. An add that was not needed is a race with the wait all the same: without it the wait may pass
+  earlier, and what follows may come before what led to that add. Where no other operation of the
+  execution could have let it pass, the add is needed, and there is nothing to reverse.
+* An operation that can make a wait false may keep it from passing until something else lets it, or
+  for ever. So all such operations before a wait are looked at, not only those with nothing between;
+  also for waits that still stand there at the end; and every first step towards the wait becomes a branch.
+* A step that ends the run early (an overflow, an exception) hides what would have come: every actor
+  that was ready there becomes a branch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from asyncsim.checking.relation import Relation, holds
+from asyncsim.checking.trail import Trail
+from asyncsim.trace.op import NOTIFY, WAIT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from asyncsim.trace.op import Op
+
+
+class Branching:
+    """A state on the way, and who goes next there.
+
+    Args:
+        ready: who could go, and with which operation, by name.
+        asleep: those of them whose going next was explored elsewhere, with their operations.
+
+    Attributes:
+        planned: who has to go next in some execution, in the order in which that was found out.
+        chosen: who goes next in the present one.
+        done: who did in an earlier one.
+
+    """
+
+    __slots__ = ("asleep", "chosen", "done", "planned", "ready")
+
+    def __init__(self, ready: dict[str, Op], asleep: dict[str, Op]) -> None:
+        """Choose nobody yet."""
+        self.ready = ready
+        self.asleep = asleep
+        self.planned: list[str] = []
+        self.done: list[str] = []
+        self.chosen = ""
+
+    def plan(self, actors: Iterable[str]) -> None:
+        """Let each of the actors go next in some execution."""
+        self.planned += [actor for actor in actors if actor in self.ready and actor not in self.planned]
+
+    def plan_one(self, actors: Sequence[str]) -> None:
+        """Let any of the actors go next, if none of them does so far; one that is asleep costs nothing."""
+        if not any(actor in self.planned for actor in actors):
+            self.plan(sorted(actors, key=lambda actor: actor not in self.asleep)[:1])
+
+    def turn(self) -> bool:
+        """Choose the next one that is planned and awake; say whether there is one."""
+        self.done.append(self.chosen)
+        left = (actor for actor in self.planned if actor not in self.done and actor not in self.asleep)
+        self.chosen = next(left, "")
+        return bool(self.chosen)
+
+    @property
+    def width(self) -> int:
+        """How many branches there are, as far as is known."""
+        return sum(actor not in self.asleep for actor in self.planned)
+
+    def asleep_after(self, relation: Relation) -> dict[str, Op]:
+        """Return who stays asleep when the chosen one has gone."""
+        op = self.ready[self.chosen]
+        sleepers = {**self.asleep, **{actor: self.ready[actor] for actor in self.done}}
+        return {actor: other for actor, other in sleepers.items() if not relation.dependent(other, op)}
+
+
+class Tree:
+    """The executions that were made and those that are still to make, depth first.
+
+    Args:
+        starts: the values of the cells at the start, by slot.
+
+    """
+
+    def __init__(self, starts: Sequence[int]) -> None:
+        """Start with the empty execution."""
+        self.relation = Relation()
+        self.path: list[Branching] = []
+        self.trail = Trail(self.relation, starts)
+        self._starts = starts
+        self._fresh = True
+
+    def arrive(self, step: int, ready: Sequence[Op]) -> Branching | None:
+        """Return the state at this step of the present execution; None if nobody there is awake."""
+        if step < len(self.path):
+            return self.path[step]
+        asleep = self.path[-1].asleep_after(self.relation) if self.path else {}
+        awake = [op for op in ready if op.actor.name not in asleep]
+        if not awake:
+            return None
+        state = Branching({op.actor.name: op for op in ready}, asleep)
+        state.chosen = self._first(awake)
+        state.planned.append(state.chosen)
+        self.path.append(state)
+        return state
+
+    def advance(self, *, waiting: Sequence[Op] = (), cut_short: bool = False) -> bool:
+        """Take the present execution apart and turn to the next one; say whether there is one.
+
+        Args:
+            waiting: the waits that stood there at its end.
+            cut_short: its last step ended it, while others could have gone on.
+
+        """
+        fresh, self._fresh = self._fresh, False
+        if self.relation.tighten(self._starts, self.trail.ops):
+            if not fresh:  # what was concluded from earlier executions may be wrong
+                self.path.clear()
+                self.trail.cut(0)
+                self._fresh = True
+                return True
+            ops = list(self.trail.ops)
+            self.trail.cut(0)
+            for op in ops:
+                self.trail.extend(op)
+        if cut_short and self.path:
+            self.path[-1].plan(self.path[-1].ready)
+        for step, op in enumerate(self.trail.ops):
+            if op.kind == WAIT:
+                self._undo_before_wait(op, step)
+            else:
+                for other in self.trail.races[step]:
+                    past = self.trail.before[step] & self.trail.since(other)
+                    self._plan_towards(other, past, op.actor.name)
+        for op in waiting:
+            self._undo_before_wait(op, None)
+        while self.path and not self.path[-1].turn():
+            self.path.pop()
+        self.trail.cut(max(len(self.path) - 1, 0))
+        return bool(self.path)
+
+    @property
+    def explored(self) -> float:
+        """The share of the tree that lies behind, if all branches of a state are alike (Knuth's assumption)."""
+        share, part = 0.0, 1.0
+        for state in self.path:
+            part /= max(state.width, 1)
+            share += part * len(state.done)
+        return share if self.path else 1.0
+
+    def _first(self, awake: Sequence[Op]) -> str:
+        """Choose who goes first in a new state: a plain wait, else who has done least, a notify last.
+
+        Any choice is right. With this one a wait passes on as little as it needs, so that few adds
+        before it turn out not to have been needed.
+        """
+        counts = dict.fromkeys((op.actor.name for op in awake), 0)
+        for op in self.trail.ops:
+            if op.actor.name in counts:
+                counts[op.actor.name] += 1
+
+        def key(op: Op) -> tuple[bool, int, bool, int]:
+            plain = op.kind == WAIT and not op.consume
+            return not plain, counts[op.actor.name], op.kind == NOTIFY, op.actor.order
+
+        return min(awake, key=key).actor.name
+
+    def _plan_towards(self, step: int, past: int, actor: str) -> None:
+        """Before `step`, plan a first step of `past`, at the end of which `actor` goes."""
+        first = list(self.trail.first(past))
+        self.path[step].plan_one(first or [actor])
+
+    def _undo_before_wait(self, wait: Op, step: int | None) -> None:
+        """Plan what lets a wait pass without one of the operations before it on its cell.
+
+        Args:
+            wait: the wait.
+            step: when it passed; None if it still stood there at the end.
+
+        """
+        trail, cell = self.trail, wait.cell
+        assert cell is not None  # noqa: S101 - for the type checker: a wait has a cell
+        previous = trail.last_of(wait.actor.name) if step is None else trail.previous[step]
+        needed = 0 if previous is None else trail.before[previous] | 1 << previous
+        every = trail.since(-1)
+        for other in trail.met_by(wait):
+            if step is not None and other > step:
+                continue
+            op = trail.ops[other]
+            disabling = self.relation.dependent(op, wait) and self.relation.may_disable(op, wait)
+            if disabling:
+                if needed >> other & 1:
+                    continue
+                certain = needed
+            elif step is not None and other in trail.races[step]:
+                certain = trail.before[step] & ~(1 << other)
+            else:
+                continue
+            start = (1 << other) - 1
+            since = trail.since(other)
+            value = trail.value(cell.slot, start | certain)
+            if holds(wait, value) and not disabling:
+                self._plan_towards(other, certain & since, wait.actor.name)
+                continue
+            possible = since & every & ~trail.after(other) & ~(0 if step is None else trail.after(step))
+            if self.relation.may_hold(wait, value, trail.on_cell(cell.slot, possible & ~certain)):
+                self.path[other].plan(trail.first(possible))
+                if previous is None or previous < other:
+                    self.path[other].plan([wait.actor.name])

@@ -1,0 +1,213 @@
+"""Exhaustive exploration: one execution of every class of schedules that differ in what they can lead to.
+
+Every execution is a run of its own (stateless search: Godefroid, "Model checking for programming
+languages using VeriSoft", POPL 1997). `asyncsim.checking.dpor` says which are left. A wait that
+nothing lets pass is not among the ready operations, so it is never explored as a failed try.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from asyncsim.checking.dpor import Tree
+from asyncsim.checking.explore import Failure, Progress
+from asyncsim.machine.simulate import Blocking, simulate
+from asyncsim.schedulers.replay import Replay
+from asyncsim.trace.digest import digest_bytes
+from asyncsim.trace.errors import DivergenceError, KernelError, MisuseError
+from asyncsim.trace.event import COMPLETE, DEADLOCK, STEP_LIMIT, STOPPED
+from asyncsim.trace.finding import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from asyncsim.checking.outcome import Judge
+    from asyncsim.machine.case import Case, Run
+    from asyncsim.trace.op import Op
+    from asyncsim.trace.world import Actor
+
+NAME = "exhaust"
+"""What stands for the scheduler in headers and failures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exhausted:
+    """What an exhaustive exploration found out.
+
+    Args:
+        executions: how many runs were made, those that were broken off included.
+        redundant: how many of them were broken off, because all that was left of them had been explored.
+        complete: every inequivalent execution was run; False when the budget ran out, when Ctrl-C came,
+            or when a run met the limit of steps.
+        estimate: how many executions there are: exact if complete, else Knuth's estimate from the
+            branches seen so far, which may be far off.
+        ends: a digest of every end state: ending, outputs, windows, cells.
+        results: a digest of the outputs of every end state.
+        failures: the first execution of each kind of failure.
+        interrupted: Ctrl-C ended it early.
+
+    """
+
+    executions: int
+    redundant: int
+    complete: bool
+    estimate: int
+    ends: frozenset[str]
+    results: frozenset[str]
+    failures: tuple[Failure, ...]
+    interrupted: bool = False
+
+
+@Blocking
+async def exhaust(
+    case: Case,
+    *,
+    budget: int,
+    judge: Judge,
+    on_run: Callable[[Run], None] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Exhausted:
+    """Run every inequivalent execution of a case, or as many as the budget allows.
+
+    Args:
+        case: what is run.
+        budget: how many executions at most.
+        judge: says what is wrong with a run.
+        on_run: called with every run that came to its end.
+        progress: called after every execution, with the estimate as the total.
+
+    Raises:
+        DivergenceError: the kernel did not do the same again under the same schedule.
+        MisuseError: the budget allows no run.
+
+    """
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+        raise MisuseError(f"budget={budget!r}; exhaustive exploration makes at least one execution")
+    return await Exhausting(case, judge, on_run, progress).run(budget)
+
+
+class Exhausting:
+    """An exhaustive exploration under way; it can be continued with another budget.
+
+    Args:
+        case, judge, on_run, progress: as of `exhaust`.
+
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        judge: Judge,
+        on_run: Callable[[Run], None] | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> None:
+        """Start with nothing run."""
+        self._case = case
+        self._judge = judge
+        self._on_run = on_run
+        self._progress = progress
+        self._starts = [
+            signal.start for signal in case.world.signals for _ in range(signal.cells_a_rank * case.world.ranks)
+        ]
+        self._tree = Tree(self._starts)
+        self._walk = _Walk(self._tree)
+        self._executions = self._redundant = 0
+        self._over = self._limited = self._interrupted = False
+        self._ends: set[str] = set()
+        self._results: set[str] = set()
+        self._failures: dict[str, Failure] = {}
+
+    async def run(self, budget: int) -> Exhausted:
+        """Go on until there is nothing left, `budget` executions were made in all, or Ctrl-C comes."""
+        try:
+            while not self._over and self._executions < budget:
+                waiting, cut_short = await self._execute()
+                self._executions += 1
+                self._over = not self._tree.advance(waiting=waiting, cut_short=cut_short)
+                if self._progress is not None:
+                    self._progress(Progress(self._executions, self._estimate(), len(self._failures)))
+        except KeyboardInterrupt:
+            self._interrupted = True
+        return Exhausted(
+            self._executions, self._redundant, self._over and not self._limited, self._estimate(),
+            frozenset(self._ends), frozenset(self._results), tuple(self._failures.values()), self._interrupted,
+        )  # fmt: skip
+
+    def _estimate(self) -> int:
+        explored = self._tree.explored
+        return self._executions if self._over or not explored else max(round(self._executions / explored), 1)
+
+    async def _execute(self) -> tuple[Sequence[Op], bool]:
+        """Make the next execution; return what waits at its end, and whether its last step cut it short."""
+        try:
+            run = await simulate.aio(self._case, self._walk)
+        except _Redundant:
+            self._redundant += 1
+            return (), False
+        except KernelError as error:
+            why = f"the kernel raises under this schedule: {error}"
+            self._note("raises", Finding("wrong-result", why, harmful=True), None)
+            self._add_end(STOPPED, (), ())
+            return (), True
+        for finding in self._judge.findings(run):
+            self._note(finding.kind, finding, run.ending)
+        self._add_end(run.ending, [part or "" for parts in self._judge.digests(run) for part in parts], run.windows)
+        if self._on_run is not None:
+            self._on_run(run)
+        self._limited |= run.ending == STEP_LIMIT
+        waiting = await self._waiting(run) if run.ending == DEADLOCK else ()
+        return waiting, run.ending not in (COMPLETE, DEADLOCK)
+
+    async def _waiting(self, run: Run) -> Sequence[Op]:
+        """Return the waits that nobody was there to let pass. Only a recorded run tells them; so repeat it."""
+        trace = (await simulate.aio(self._case, Replay(run.choices), record=NAME)).trace
+        if trace is None or trace.footer is None:
+            raise RuntimeError("a recorded run has no trace")
+        return [event.op for event in trace.footer.pending]
+
+    def _note(self, kind: str, finding: Finding, ending: str | None) -> None:
+        if kind not in self._failures:
+            choices = tuple(op.actor.name for op in self._tree.trail.ops)
+            self._failures[kind] = Failure(finding, choices, NAME, ending or STOPPED)
+
+    def _add_end(self, ending: str, outputs: Sequence[str], windows: Sequence[object]) -> None:
+        trail = self._tree.trail
+        everything = (1 << len(trail.ops)) - 1
+        cells = [str(trail.value(slot, everything)) for slot in range(len(self._starts))]
+        result = " ".join((ending, *outputs))
+        self._results.add(digest_bytes(result.encode()))
+        contents = b"".join(array.tobytes() for array in windows)  # type: ignore[attr-defined]
+        self._ends.add(digest_bytes(f"{result} {' '.join(cells)} ".encode() + contents))
+
+
+class _Redundant(Exception):  # noqa: N818 - no error: whoever could go on here was explored elsewhere
+    """All that is left of this execution was explored."""
+
+
+class _Walk:
+    """The scheduler of an exploration: along the path of the tree, and on from its end."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._step = 0
+
+    def begin(self, actors: Sequence[Actor]) -> None:  # noqa: ARG002 - the protocol's
+        """Start a run."""
+        self._step = 0
+
+    def choose(self, ready: Sequence[Op]) -> Op:
+        """Return what the tree says."""
+        step = self._step
+        state = self._tree.arrive(step, ready)
+        if state is None:
+            raise _Redundant
+        offered = {op.actor.name: op for op in ready}
+        if offered.keys() != state.ready.keys() or str(offered[state.chosen]) != str(state.ready[state.chosen]):
+            was, now = (", ".join(f"{name} ({op})" for name, op in ops.items()) for ops in (state.ready, offered))
+            raise DivergenceError(f"the same choices led to other operations: ready were {was}; now {now}", step=step)
+        op = offered[state.chosen]
+        if step == len(self._tree.trail.ops):
+            self._tree.trail.extend(op)
+        self._step = step + 1
+        return op

@@ -1,0 +1,156 @@
+"""What a search over schedules may exchange: which operations depend on each other, and what orders them.
+
+Two relations. *Dependent* is symmetric and by kind, from `asyncsim.trace.conflict`: it decides what
+wakes a sleeping operation. *Orders* is its sharper, directed form, of which happens-before is made:
+it leaves out one direction of one kind of pair. An operation that cannot make a wait false does not
+come after that wait because it happened to: moved in front of it, it changes nothing. (An edge there
+would hide races: in ``st x; wait c >= 1 || c += 1; st x`` with c = 1 the two stores would look
+ordered whenever the wait came first.) The other direction, from an add to a wait that could have done
+without it, always stays an edge; `asyncsim.checking.dpor` asks separately whether it can be undone.
+
+Cells whose range can be left are called *tight*: there two adds do not commute (one of the orders may
+overflow), and where the cell wraps no wait is monotone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from asyncsim.machine.effect import COMPARE
+from asyncsim.trace.conflict import conflict
+from asyncsim.trace.op import NOTIFY, SET, WAIT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from asyncsim.trace.op import Op
+    from asyncsim.trace.region import Cell
+
+Place = tuple[str, int]
+"""A window of a rank, or a cell, by its slot. Operations without a common place do not depend on each other."""
+
+_RISING, _FALLING = ("Ge", "Gt"), ("Le", "Lt")
+
+
+class Relation:
+    """The relation of one search.
+
+    Attributes:
+        tight: the slots of cells whose range some execution can leave; grows while searching.
+
+    """
+
+    def __init__(self) -> None:
+        """Start with every cell wide enough."""
+        self.tight: set[int] = set()
+
+    def dependent(self, a: Op, b: Op) -> bool:
+        """Say whether the two, of different actors, may not commute, or one may enable or disable the other."""
+        if conflict(a, b):
+            return True
+        return (
+            a.kind == b.kind == NOTIFY
+            and a.cell is not None
+            and b.cell is not None
+            and a.cell.slot == b.cell.slot
+            and a.cell.slot in self.tight
+            and not a.cell.wrap
+        )
+
+    def orders(self, earlier: Op, later: Op) -> bool:
+        """Say whether two operations of different actors that were executed in this order happened in this order."""
+        if not self.dependent(earlier, later):
+            return False
+        if earlier.kind == WAIT and not earlier.consume:
+            return self.may_disable(later, earlier)
+        return True
+
+    def may_disable(self, op: Op, wait: Op) -> bool:
+        """Say whether in some state `wait` can pass before `op` but not after it; both are on one cell."""
+        if op.kind == NOTIFY and op.how == SET:
+            return not COMPARE[wait.how](op.amount, wait.amount)
+        change = change_of(op)
+        if op.cell is not None and op.cell.wrap and op.cell.slot in self.tight:
+            return change != 0
+        if wait.how in _RISING:
+            return change < 0
+        if wait.how in _FALLING:
+            return change > 0
+        return change != 0
+
+    def may_hold(self, wait: Op, value: int, others: Iterable[Op]) -> bool:
+        """Say whether `wait` could pass when some of `others`, all on its cell, are added to `value`.
+
+        It may say yes where the answer is no: which of them can come together is not looked at.
+        """
+        bases, low, high = _reach(value, others)
+        if wait.cell is not None and wait.cell.wrap and wait.cell.slot in self.tight and low < high:
+            return True
+        return any(_holds_within(wait.how, wait.amount, base + low, base + high) for base in bases)
+
+    def tighten(self, starts: Sequence[int], ops: Iterable[Op]) -> bool:
+        """Note the cells that the executed operations could take out of their range; say whether there is a new one.
+
+        As long as there is none, no order of these operations leaves a range.
+        """
+        cells: dict[int, Cell] = {}
+        changing: dict[int, list[Op]] = {}
+        for op in ops:
+            if op.cell is not None and (op.kind == NOTIFY or op.consume):
+                cells[op.cell.slot] = op.cell
+                changing.setdefault(op.cell.slot, []).append(op)
+        found = set()
+        for slot, changes in changing.items():
+            bases, low, high = _reach(starts[slot], changes)
+            if max(bases) + high > cells[slot].high or min(bases) + low < cells[slot].low:
+                found.add(slot)
+        new = not found <= self.tight
+        self.tight |= found
+        return new
+
+
+def places_of(op: Op) -> list[Place]:
+    """Return where an operation can meet another one."""
+    if op.cell is not None:
+        return [("cell", op.cell.slot)]
+    return [("window", slot) for slot in dict.fromkeys(access.region.slot for access in op.accesses)]
+
+
+def change_of(op: Op) -> int:
+    """Return what an operation that is no Set adds to its cell."""
+    if op.kind == NOTIFY:
+        return op.amount
+    return -op.amount if op.consume else 0
+
+
+def value_after(value: int, op: Op) -> int:
+    """Return the value of a cell after an operation on it."""
+    if op.kind == NOTIFY and op.how == SET:
+        return op.amount
+    value += change_of(op)
+    return op.cell.wrapped(value) if op.cell is not None and op.cell.wrap else value
+
+
+def holds(wait: Op, value: int) -> bool:
+    """Say whether a wait can pass at this value."""
+    return COMPARE[wait.how](value, wait.amount)
+
+
+def _reach(value: int, ops: Iterable[Op]) -> tuple[list[int], int, int]:
+    """Return the values that counting can start from, and how far down and up from there it can go."""
+    bases, low, high = [value], 0, 0
+    for op in ops:
+        if op.kind == NOTIFY and op.how == SET:
+            bases.append(op.amount)
+        else:
+            change = change_of(op)
+            low += min(change, 0)
+            high += max(change, 0)
+    return bases, low, high
+
+
+def _holds_within(how: str, amount: int, low: int, high: int) -> bool:
+    """Say whether some integer from `low` to `high` compares so with `amount`."""
+    if how == "Eq":
+        return low <= amount <= high
+    return COMPARE[how](low, amount) or COMPARE[how](high, amount)

@@ -1,0 +1,118 @@
+"""A trail: the operations that were executed so far, with what happened before what.
+
+Sets of steps are integers used as bit sets: bit n stands for step n. A trail is cut back and
+extended again from one execution of a search to the next, so that what two executions share is
+worked out once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from asyncsim.checking.relation import places_of, value_after
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from asyncsim.checking.relation import Place, Relation
+    from asyncsim.trace.op import Op
+
+
+class Trail:
+    """The steps of one execution.
+
+    Args:
+        relation: what orders operations.
+        starts: the values of the cells at the start, by slot.
+
+    Attributes:
+        ops: the operations, step by step.
+        before: for each step, the steps that happened before it.
+        races: for each step, the steps of other actors that are ordered directly before it, with
+            none between. Latest first.
+        previous: for each step, the step before it of the same actor; None for the first.
+
+    """
+
+    def __init__(self, relation: Relation, starts: Sequence[int]) -> None:
+        """Start before the first step."""
+        self.ops: list[Op] = []
+        self.before: list[int] = []
+        self.races: list[list[int]] = []
+        self.previous: list[int | None] = []
+        self._relation = relation
+        self._starts = starts
+        self._at: dict[Place, list[int]] = {}
+        self._last: dict[str, int] = {}
+
+    def cut(self, length: int) -> None:
+        """Forget all steps from `length` on."""
+        while len(self.ops) > length:
+            op = self.ops.pop()
+            self.before.pop()
+            self.races.pop()
+            previous = self.previous.pop()
+            for place in places_of(op):
+                self._at[place].pop()
+            if previous is None:
+                del self._last[op.actor.name]
+            else:
+                self._last[op.actor.name] = previous
+
+    def extend(self, op: Op) -> None:
+        """Take a step."""
+        step = len(self.ops)
+        previous = self._last.get(op.actor.name)
+        before = 0 if previous is None else self.before[previous] | 1 << previous
+        races = []
+        for other in self.met_by(op):
+            if not before >> other & 1 and self._relation.orders(self.ops[other], op):
+                races.append(other)
+                before |= self.before[other] | 1 << other
+        self.ops.append(op)
+        self.before.append(before)
+        self.races.append(races)
+        self.previous.append(previous)
+        self._last[op.actor.name] = step
+        for place in places_of(op):
+            self._at.setdefault(place, []).append(step)
+
+    def last_of(self, actor: str) -> int | None:
+        """Return the last step of an actor."""
+        return self._last.get(actor)
+
+    def met_by(self, op: Op) -> list[int]:
+        """Return the steps of other actors at the places of `op`, latest first."""
+        steps = {step for place in places_of(op) for step in self._at.get(place, ())}
+        return sorted((step for step in steps if self.ops[step].actor is not op.actor), reverse=True)
+
+    def after(self, step: int) -> int:
+        """Return the steps that happened after this one, itself included."""
+        return sum(1 << later for later in range(step + 1, len(self.ops)) if self.before[later] >> step & 1) | 1 << step
+
+    def since(self, step: int) -> int:
+        """Return all steps after this one in time."""
+        return (1 << len(self.ops)) - (1 << (step + 1))
+
+    def first(self, steps: int) -> dict[str, int]:
+        """Return those of `steps` that none of the others happened before, by actor."""
+        return {self.ops[step].actor.name: step for step in members(steps) if not self.before[step] & steps}
+
+    def on_cell(self, slot: int, steps: int) -> list[Op]:
+        """Return the operations on a cell among `steps`, in the order of time."""
+        return [self.ops[step] for step in self._at.get(("cell", slot), ()) if steps >> step & 1]
+
+    def value(self, slot: int, steps: int) -> int:
+        """Return what a cell holds after the operations among `steps`."""
+        value = self._starts[slot]
+        for op in self.on_cell(slot, steps):
+            value = value_after(value, op)
+        return value
+
+
+def members(steps: int) -> Iterator[int]:
+    """Yield the steps of a set, ascending."""
+    while steps:
+        low = steps & -steps
+        yield low.bit_length() - 1
+        steps ^= low

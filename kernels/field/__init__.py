@@ -1,0 +1,332 @@
+"""Mistakes that people really made in collective kernels, each cut down to its protocol.
+
+One file a case, with a `buggy` and a `fixed` kernel that differ in the mistake alone. The code is our
+own; the source says where the story is told. `CASES` is the table: what shows the mistake, and as what.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from asyncsim import RAW, WAR, WAW, Expected, Kernel
+from kernels.field import (
+    f01_one_shot_without_end_barrier,
+    f02_in_place_without_read_barrier,
+    f03_set_one_barrier_reused,
+    f04_eq_wait_overshot,
+    f05_set_zero_erases_next_credit,
+    f06_flags_zeroed_too_late,
+    f07_epoch_baked_into_graph,
+    f08_epoch_restarts_counters_persist,
+    f09_local_fill_without_entry_barrier,
+    f10_parity_per_handle_slots_shared,
+    f11_ring_without_credit_back,
+    f12_one_counter_for_two_producers,
+    f13_two_groups_one_signal_pad,
+    f14_zero_size_rank_skips_signals,
+    f15_divergent_trip_counts,
+    f16_group_index_used_as_rank,
+    f17_in_place_gather_reads_wrong_part,
+    f18_division_drops_the_tail,
+    f19_order_depends_on_rank,
+    f20_sixteen_bit_accumulator,
+    f21_maximum_not_symmetric_under_nan,
+    f22_integer_average_divides_first,
+    f23_signed_counter_wraps,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldCase:
+    """One mistake.
+
+    Args:
+        number: of the case: "F01".
+        title: the mistake, as a sentence.
+        source: where it is told.
+        buggy: the kernel with the mistake.
+        fixed: the same kernel without it.
+        ranks: how many ranks show it.
+        calls: how many calls back to back show it.
+        memory: the memory model that shows it.
+        expected: the finding that `buggy` must give.
+        words: what the report must say besides: the reason of a hang or of a wrong number.
+
+    """
+
+    number: str
+    title: str
+    source: str
+    buggy: Kernel
+    fixed: Kernel
+    ranks: int
+    calls: int
+    memory: str = "sc"
+    expected: Expected
+    words: str = ""
+
+
+CASES: tuple[FieldCase, ...] = (
+    FieldCase(
+        number="F01",
+        title="a one-shot all-reduce has no end barrier",
+        source="pytorch#137257, aiter#3515",
+        buggy=f01_one_shot_without_end_barrier.buggy,
+        fixed=f01_one_shot_without_end_barrier.fixed,
+        ranks=2,
+        calls=2,
+        memory="sc",
+        expected=WAR("next call"),
+    ),
+    FieldCase(
+        number="F02",
+        title="a mesh all-reduce in place has no read barrier",
+        source="pypto#1798",
+        buggy=f02_in_place_without_read_barrier.buggy,
+        fixed=f02_in_place_without_read_barrier.fixed,
+        ranks=2,
+        calls=1,
+        memory="sc",
+        expected=WAR("same call"),
+    ),
+    FieldCase(
+        number="F03",
+        title="a barrier of Set 1 and Ge 1 is used again",
+        source="pypto#1829, iris#465, flux#17",
+        buggy=f03_set_one_barrier_reused.buggy,
+        fixed=f03_set_one_barrier_reused.fixed,
+        ranks=2,
+        calls=3,
+        memory="sc",
+        expected=RAW("same call"),
+    ),
+    FieldCase(
+        number="F04",
+        title="two barriers share a cell and wait with Eq",
+        source="vllm#8558",
+        buggy=f04_eq_wait_overshot.buggy,
+        fixed=f04_eq_wait_overshot.fixed,
+        ranks=2,
+        calls=2,
+        memory="sc",
+        expected=Expected("unstable-wait"),
+        words="overshot",
+    ),
+    FieldCase(
+        number="F05",
+        title="Set 0 erases the next credit",
+        source="pypto#2279, pypto-lib#960",
+        buggy=f05_set_zero_erases_next_credit.buggy,
+        fixed=f05_set_zero_erases_next_credit.fixed,
+        ranks=2,
+        calls=2,
+        memory="sc",
+        expected=Expected("signal-race"),
+        words="erased",
+    ),
+    FieldCase(
+        number="F06",
+        title="flags are zeroed after peers may signal",
+        source="tvm#16797, pytorch#196546",
+        buggy=f06_flags_zeroed_too_late.buggy,
+        fixed=f06_flags_zeroed_too_late.fixed,
+        ranks=2,
+        calls=1,
+        memory="sc",
+        expected=Expected("signal-race"),
+        words="erased",
+    ),
+    FieldCase(
+        number="F07",
+        title="a host epoch is baked into a replayed graph",
+        source="aiter#3928, vllm#46913",
+        buggy=f07_epoch_baked_into_graph.buggy,
+        fixed=f07_epoch_baked_into_graph.fixed,
+        ranks=2,
+        calls=3,
+        memory="sc",
+        expected=RAW("same call"),
+    ),
+    FieldCase(
+        number="F08",
+        title="the epoch restarts and the counters persist",
+        source="pypto-lib#960",
+        buggy=f08_epoch_restarts_counters_persist.buggy,
+        fixed=f08_epoch_restarts_counters_persist.fixed,
+        ranks=2,
+        calls=2,
+        memory="sc",
+        expected=RAW("same call"),
+    ),
+    FieldCase(
+        number="F09",
+        title="a late local fill wipes out received data",
+        source="pytorch#196632",
+        buggy=f09_local_fill_without_entry_barrier.buggy,
+        fixed=f09_local_fill_without_entry_barrier.fixed,
+        ranks=2,
+        calls=1,
+        memory="sc",
+        expected=WAW("same call"),
+    ),
+    FieldCase(
+        number="F10",
+        title="parity is kept per handle, slots per group",
+        source="nccl#2303, DeepEP#513",
+        buggy=f10_parity_per_handle_slots_shared.buggy,
+        fixed=f10_parity_per_handle_slots_shared.fixed,
+        ranks=2,
+        calls=3,
+        memory="sc",
+        expected=Expected("signal-race"),
+        words="erased",
+    ),
+    FieldCase(
+        number="F11",
+        title="a ring gives no credit back",
+        source="the Pallas guide, simpler#972",
+        buggy=f11_ring_without_credit_back.buggy,
+        fixed=f11_ring_without_credit_back.fixed,
+        ranks=4,
+        calls=1,
+        memory="sc",
+        expected=WAR("same call"),
+    ),
+    FieldCase(
+        number="F12",
+        title="one counter serves several producers",
+        source="pypto-lib#1019",
+        buggy=f12_one_counter_for_two_producers.buggy,
+        fixed=f12_one_counter_for_two_producers.fixed,
+        ranks=3,
+        calls=2,
+        memory="sc",
+        expected=RAW("same call"),
+    ),
+    FieldCase(
+        number="F13",
+        title="two groups share one signal pad",
+        source="pytorch#192581, SOS#1225",
+        buggy=f13_two_groups_one_signal_pad.buggy,
+        fixed=f13_two_groups_one_signal_pad.fixed,
+        ranks=3,
+        calls=1,
+        memory="sc",
+        expected=RAW("same call"),
+    ),
+    FieldCase(
+        number="F14",
+        title="a zero-size rank skips its signals",
+        source="uccl#993, DeepEP#374",
+        buggy=f14_zero_size_rank_skips_signals.buggy,
+        fixed=f14_zero_size_rank_skips_signals.fixed,
+        ranks=2,
+        calls=1,
+        memory="sc",
+        expected=Expected("deadlock"),
+        words="nobody will write",
+    ),
+    FieldCase(
+        number="F15",
+        title="trip counts diverge",
+        source="vllm#43616, flashinfer#3408",
+        buggy=f15_divergent_trip_counts.buggy,
+        fixed=f15_divergent_trip_counts.fixed,
+        ranks=2,
+        calls=1,
+        memory="sc",
+        expected=Expected("deadlock"),
+        words="nobody will write",
+    ),
+    FieldCase(
+        number="F16",
+        title="a group index is used as a world rank",
+        source="pypto-lib#1021, SOS#1150",
+        buggy=f16_group_index_used_as_rank.buggy,
+        fixed=f16_group_index_used_as_rank.fixed,
+        ranks=4,
+        calls=1,
+        memory="sc",
+        expected=Expected("deadlock"),
+        words="nobody will write",
+    ),
+    FieldCase(
+        number="F17",
+        title="an all-gather in place reads the wrong part",
+        source="Aluminum#22",
+        buggy=f17_in_place_gather_reads_wrong_part.buggy,
+        fixed=f17_in_place_gather_reads_wrong_part.fixed,
+        ranks=2,
+        calls=1,
+        memory="sc",
+        expected=Expected("wrong-result"),
+    ),
+    FieldCase(
+        number="F18",
+        title="N // P drops the tail",
+        source="pypto#1942, iris#524",
+        buggy=f18_division_drops_the_tail.buggy,
+        fixed=f18_division_drops_the_tail.fixed,
+        ranks=3,
+        calls=1,
+        memory="sc",
+        expected=Expected("wrong-result"),
+    ),
+    FieldCase(
+        number="F19",
+        title="the order of a sum depends on the rank",
+        source="pytorch#129501, vllm#57042",
+        buggy=f19_order_depends_on_rank.buggy,
+        fixed=f19_order_depends_on_rank.fixed,
+        ranks=3,
+        calls=1,
+        memory="sc",
+        expected=Expected("ranks-differ"),
+    ),
+    FieldCase(
+        number="F20",
+        title="a sum is accumulated in 16 bits",
+        source="TensorRT-LLM#16753",
+        buggy=f20_sixteen_bit_accumulator.buggy,
+        fixed=f20_sixteen_bit_accumulator.fixed,
+        ranks=4,
+        calls=1,
+        memory="sc",
+        expected=Expected("wrong-result"),
+        words="float16",
+    ),
+    FieldCase(
+        number="F21",
+        title="a maximum is not symmetric under NaN",
+        source="mlx#4072",
+        buggy=f21_maximum_not_symmetric_under_nan.buggy,
+        fixed=f21_maximum_not_symmetric_under_nan.fixed,
+        ranks=2,
+        calls=1,
+        memory="sc",
+        expected=Expected("ranks-differ"),
+    ),
+    FieldCase(
+        number="F22",
+        title="an integer average divides first",
+        source="torchcomms#287, InfiniCCL#37",
+        buggy=f22_integer_average_divides_first.buggy,
+        fixed=f22_integer_average_divides_first.fixed,
+        ranks=2,
+        calls=1,
+        memory="sc",
+        expected=Expected("wrong-result"),
+    ),
+    FieldCase(
+        number="F23",
+        title="a signed counter wraps",
+        source="rtp-llm#1418, tt-metal#9026",
+        buggy=f23_signed_counter_wraps.buggy,
+        fixed=f23_signed_counter_wraps.fixed,
+        ranks=2,
+        calls=4,
+        memory="sc",
+        expected=Expected("deadlock"),
+        words="wrapped",
+    ),
+)
