@@ -39,6 +39,13 @@ def conflict(a: Op, b: Op) -> bool:
     )
 
 
+def changes_commute(a: Op, b: Op) -> bool:
+    """Say whether two landings at one place give the same in either order: two adds do."""
+    if a.cell is not None:
+        return a.how == b.how == ATOMIC_ADD
+    return a.accesses[0].mode == b.accesses[0].mode == ADD
+
+
 def present_accesses(op: Op, *, own: bool) -> tuple[Access, ...]:
     """Return what the operation touches at its own step, in the eyes of its own rank or of the others.
 
