@@ -78,6 +78,8 @@ def _synchronising(streams: Streams, guards: Guards, edges: Edges) -> list[list[
             if op.cell is not None and op.kind == WAIT:
                 sync.slot = op.cell.slot
                 sync.guard = tuple(guards.goals[place].items())
+                if op.consume and op.amount < 0:  # to subtract a negative number is to add
+                    sync.epoch, sync.credits = epoch_of[place], -op.amount
             elif op.cell is not None and changes and op.how == SET:
                 sync.slot, sync.epoch, sync.opens = op.cell.slot, opened[place], True
             elif op.cell is not None and changes and op.amount > 0:

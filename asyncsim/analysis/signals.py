@@ -67,7 +67,7 @@ def unstable_waits(streams: Streams, order: Order) -> Iterator[Suspect]:
                     if culprit is not None:
                         yield _pair(streams, history, "unstable-wait", (wait.place, culprit), _why_overshoot)
                         break
-                passable = passable or _can_hold(op.how, op.amount, sure, most)
+                passable = passable or _can_hold(op.how, op.amount, sure, sure + most)
 
 
 def undetermined_tests(streams: Streams, order: Order) -> Iterator[Wait]:
