@@ -23,6 +23,7 @@ from asyncsim.analysis.races import races
 from asyncsim.analysis.signals import overflows, signal_races, undetermined_tests, unstable_waits
 from asyncsim.analysis.streams import Streams
 from asyncsim.trace.event import COMPLETE, DEADLOCK
+from asyncsim.trace.op import POLL
 
 if TYPE_CHECKING:
     from asyncsim.trace.event import Trace
@@ -86,6 +87,12 @@ def analyse(trace: Trace, *, order: str = "auto", fair: Trace | None = None) -> 
     reasons = [
         f"the answer of rank {test.event.op.actor.rank}'s '{test.event.op}' depends on the schedule"
         for test in undetermined_tests(streams, found)
+    ][:1]
+    reasons += [
+        f"rank {event.op.actor.rank} polls data ({event.op})"
+        for stream in streams.events
+        for event in stream
+        if event.op.kind == POLL
     ][:1]
     if streams.ending not in (COMPLETE, DEADLOCK):
         reasons.append(f"the run did not end by itself: {streams.ending or 'no footer'}")

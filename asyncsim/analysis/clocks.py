@@ -40,10 +40,11 @@ def required_notifies(streams: Streams, guards: Guards) -> dict[Place, Place | N
             producers = [who for who in epoch.tallies if who != actor]
             if len(producers) > 1 or any(min(epoch.tallies[who].amounts) < 0 for who in producers):
                 return None
-            goal = guards.goals[wait.place].get(epoch.number)
+            goals = guards.goals[wait.place].get(epoch.number)
             own = epoch.tallies.get(actor)
-            if goal is None:
+            if goals is None:
                 continue
+            goal = goals.credits
             goal -= own.credits_before(index) if own is not None else 0
             if goal <= 0:
                 required[wait.place] = None

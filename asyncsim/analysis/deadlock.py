@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from asyncsim.trace.finding import Finding, Side
-from asyncsim.trace.op import NOTIFY, SET, WAIT
+from asyncsim.trace.op import JOIN, LAND, NOTIFY, PUT_SIGNAL, SET, SYNC, WAIT
 from asyncsim.trace.region import SYMBOLS
 
 if TYPE_CHECKING:
@@ -36,11 +36,24 @@ def _sentence(streams: Streams, place: Place) -> str:
     event = streams.event(place)
     op = event.op
     line = f" at {event.at[0]}" if event.at and event.at[0] else ""
+    if op.cell is None:
+        return f"rank {op.actor.rank}{line}: {_without_cell(streams, event)}"
     reason, detail = reason_of(streams, event)
     return (
         f"rank {op.actor.rank} waits{line} for {op.cell} {SYMBOLS[op.how]} {op.amount} "
         f"(have {event.have}, need {op.amount}): {reason}, {detail}"
     )
+
+
+def _without_cell(streams: Streams, event: Event) -> str:
+    """Say what an operation that waits for no cell waits for."""
+    op = event.op
+    if op.kind == JOIN:
+        return f"waits to join stream {op.link}, which is blocked itself"
+    if op.kind == SYNC:
+        come = sum(other.op.link == op.link for stream in streams.events for other in stream if other.op.kind == SYNC)
+        return f"waits at a stream barrier to which {come} of {op.amount} streams have come: nobody else will come"
+    return f"polls {op.accesses[0].region}, and nobody will write there any more"
 
 
 def reason_of(streams: Streams, wait: Event) -> tuple[str, str]:
@@ -55,10 +68,10 @@ def reason_of(streams: Streams, wait: Event) -> tuple[str, str]:
     lost: dict[str, Event] = {}
     for event in changes:
         after = _after(event)
-        if event.op.kind == NOTIFY and event.op.how == SET and after < value:
+        if event.op.kind != WAIT and event.op.how == SET and after < value:
             lost.setdefault(ERASED, event)
             lost[ERASED] = event
-        elif event.op.kind == NOTIFY and event.op.amount > 0 and after < value:
+        elif event.op.kind != WAIT and event.op.how != SET and event.op.amount > 0 and after < value:
             lost[WRAPPED] = event
         elif event.op.actor is not op.actor and after < value:
             lost[TAKEN] = event
@@ -80,7 +93,7 @@ def _changes(streams: Streams, wait: Event) -> list[Place]:
         and event.op.cell is not None
         and cell is not None
         and event.op.cell.slot == cell.slot
-        and (event.op.kind == NOTIFY or event.op.consume)
+        and (event.op.consume or (event.op.kind in (NOTIFY, PUT_SIGNAL, LAND) and not event.op.deferred))
     ]
 
 

@@ -9,38 +9,47 @@ when nobody else can; a pass moves positions and counts credits, no more.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.op import NOTIFY, SET, WAIT
+from asyncsim.trace.op import LAND, NOTIFY, PUT_SIGNAL, SET, WAIT
 
 if TYPE_CHECKING:
-    from asyncsim.analysis.guards import Guards
-    from asyncsim.analysis.streams import Streams
+    from asyncsim.analysis.edges import Edges
+    from asyncsim.analysis.guards import Goal, Guards
+    from asyncsim.analysis.streams import Place, Streams
 
-_Guard = tuple[tuple[int, int], ...]
-_Sync = tuple[int, int, _Guard | None, int, int]
-"""(index, slot, guard of a wait or None, epoch, credits); a Set has -1 credits: it opens its epoch."""
+
+@dataclass(slots=True, eq=False)
+class _Sync:
+    """An operation that can be blocked, or that can let others go on; all the rest never stops anybody."""
+
+    index: int
+    slot: int = -1
+    guard: tuple[tuple[int, Goal], ...] | None = None
+    epoch: int = -1
+    credits: int = 0
+    opens: bool = False
+    owner: int = -1
+    needs: tuple[Place, ...] = ()
 
 
 class Frontiers:
     """All frontiers of a run.
 
-    Memory: one vector of P integers for each operation of an actor that can enable another one.
+    Memory: one vector, with a position for each actor, for each operation that can enable another one.
     """
 
-    def __init__(self, streams: Streams, guards: Guards) -> None:
+    def __init__(self, streams: Streams, guards: Guards, edges: Edges) -> None:
         """Make one pass an actor."""
-        self._streams = streams
-        self._lengths = [len(stream) for stream in streams.events]
-        self._epochs = sum(len(history.epochs) for history in streams.histories.values())
-        self._open_at_start = [
-            history.epochs[0].number for history in streams.histories.values()
-        ]
-        self._syncs = self._synchronising(guards)
+        self.streams = streams
+        self.lengths = [len(stream) for stream in streams.events]
+        self.syncs = _synchronising(streams, guards, edges)
         self._starts: list[list[int]] = []
         self._vectors: list[list[list[int]]] = []
-        for actor in range(len(self._syncs)):
-            starts, vectors = self._starve(actor)
+        for actor in range(len(self.syncs)):
+            starts, vectors = _Pass(self, actor).run()
             self._starts.append(starts)
             self._vectors.append(vectors)
 
@@ -51,80 +60,124 @@ class Frontiers:
         at = bisect_right(self._starts[actor], index) - 1
         return self._vectors[actor][at][other]
 
-    def _synchronising(self, guards: Guards) -> list[list[_Sync]]:
-        """Return of each actor what can block it or enable others; everything else never stops."""
-        epoch_of = {
-            place: epoch for history in self._streams.histories.values() for place, _, epoch in history.adds
-        }
-        opened = {
-            epoch.opener: epoch.number
-            for history in self._streams.histories.values()
-            for epoch in history.epochs
-            if epoch.opener is not None
-        }
-        syncs: list[list[_Sync]] = []
-        for actor, stream in enumerate(self._streams.events):
-            own: list[_Sync] = []
-            for index, event in enumerate(stream):
-                op = event.op
-                if op.cell is None:
-                    continue
-                slot = op.cell.slot
-                if op.kind == WAIT:
-                    own.append((index, slot, tuple(guards.goals[actor, index].items()), -1, 0))
-                elif op.kind == NOTIFY and op.how == SET:
-                    own.append((index, slot, None, opened[actor, index], -1))
-                elif op.kind == NOTIFY and op.amount > 0:
-                    own.append((index, slot, None, epoch_of[actor, index], op.amount))
-            syncs.append(own)
-        return syncs
 
-    def _starve(self, held: int) -> tuple[list[int], list[list[int]]]:
-        syncs = self._syncs
-        credits = [0] * self._epochs
-        is_open = [False] * self._epochs
-        for epoch in self._open_at_start:
-            is_open[epoch] = True
-        at = [0] * len(syncs)
-        parked: dict[int, list[int]] = {}
+def _synchronising(streams: Streams, guards: Guards, edges: Edges) -> list[list[_Sync]]:
+    histories = streams.histories.values()
+    epoch_of = {place: epoch for history in histories for place, _, epoch in history.adds}
+    opened = {epoch.opener: epoch.number for history in histories for epoch in history.epochs if epoch.opener is not None}
+    sources = {source for needs in edges.values() for source in needs}
+    syncs: list[list[_Sync]] = []
+    for actor, stream in enumerate(streams.events):
+        owner, _ = streams.issuer[actor] or (actor, 0)
+        own: list[_Sync] = []
+        for index, event in enumerate(stream):
+            op = event.op
+            place = (actor, index)
+            sync = _Sync(index, owner=owner, needs=tuple(edges.get(place, ())))
+            changes = op.kind in (NOTIFY, PUT_SIGNAL, LAND) and not op.deferred
+            if op.cell is not None and op.kind == WAIT:
+                sync.slot = op.cell.slot
+                sync.guard = tuple(guards.goals[place].items())
+                if op.consume and op.amount < 0:  # to subtract a negative number is to add
+                    sync.epoch, sync.credits = epoch_of[place], -op.amount
+            elif op.cell is not None and changes and op.how == SET:
+                sync.slot, sync.epoch, sync.opens = op.cell.slot, opened[place], True
+            elif op.cell is not None and changes and op.amount > 0:
+                sync.slot, sync.epoch, sync.credits = op.cell.slot, epoch_of[place], op.amount
+            if sync.slot >= 0 or sync.needs or place in sources:
+                own.append(sync)
+        syncs.append(own)
+    return syncs
 
-        def can_pass(guard: _Guard) -> bool:
-            return any(is_open[epoch] and credits[epoch] >= goal for epoch, goal in guard)
 
-        def apply(slot: int, epoch: int, amount: int) -> list[int]:
-            if amount < 0:
-                is_open[epoch] = True
-            else:
-                credits[epoch] += amount
-            return parked.pop(slot, [])
+class _Pass:
+    """One pass: everybody runs as far as possible, and the held actor moves only when nobody else can."""
 
-        def run(work: list[int]) -> None:
-            while work:
-                actor = work.pop()
-                own = syncs[actor]
-                while at[actor] < len(own):
-                    _, slot, guard, epoch, amount = own[at[actor]]
-                    if guard is None:
-                        work += apply(slot, epoch, amount)
-                    elif not can_pass(guard):
-                        parked.setdefault(slot, []).append(actor)
-                        break
-                    at[actor] += 1
+    def __init__(self, frontiers: Frontiers, held: int) -> None:
+        streams = frontiers.streams
+        self._held = held
+        self._syncs = frontiers.syncs
+        self._lengths = frontiers.lengths
+        self._at = [0] * len(self._syncs)
+        epochs = sum(len(history.epochs) for history in streams.histories.values())
+        self._credits = [0] * epochs
+        self._own: dict[tuple[int, int], int] = defaultdict(int)
+        self._open = [False] * epochs
+        for history in streams.histories.values():
+            self._open[history.epochs[0].number] = True
+        self._parked: dict[int, list[int]] = {}
+        self._following: dict[int, list[int]] = {}
+        self._late = streams.model.late
 
-        def positions() -> list[int]:
-            return [
-                own[at[actor]][0] if at[actor] < len(own) else self._lengths[actor]
-                for actor, own in enumerate(syncs)
-            ]
-
-        run([actor for actor in range(len(syncs)) if actor != held])
-        starts, vectors = [0], [positions()]
-        for index, slot, guard, epoch, amount in syncs[held]:
-            if guard is not None:
-                if not can_pass(guard):
-                    break
-                continue
-            run(apply(slot, epoch, amount))
-            starts.append(index + 1)
-            vectors.append(positions())
+    def run(self) -> tuple[list[int], list[list[int]]]:
+        """Return from which position of the held actor on each vector holds, and the vectors."""
+        held = self._held
+        self._let_run([actor for actor in range(len(self._syncs)) if actor != held])
+        starts, vectors = [0], [self._positions()]
+        for sync in self._syncs[held]:
+            if not self._may_pass(sync):
+                break
+            self._at[held] += 1
+            woken = self._apply(sync) + self._following.pop(held, [])
+            if sync.guard is None or woken:
+                self._let_run(woken)
+                starts.append(sync.index + 1)
+                vectors.append(self._positions())
         return starts, vectors
+
+    def _let_run(self, work: list[int]) -> None:
+        syncs, at, held = self._syncs, self._at, self._held
+        while work:
+            actor = work.pop()
+            if actor == held:
+                continue
+            own = syncs[actor]
+            before = at[actor]
+            while at[actor] < len(own):
+                sync = own[at[actor]]
+                if not self._may_pass(sync):
+                    self._park(actor, sync)
+                    break
+                at[actor] += 1
+                work += self._apply(sync)
+            if at[actor] > before and actor in self._following:
+                work += self._following.pop(actor)
+
+    def _may_pass(self, sync: _Sync) -> bool:
+        for actor, index in sync.needs:
+            if self._position(actor) <= index:
+                return False
+        if sync.guard is None:
+            return True
+        for epoch, goal in sync.guard:
+            come = self._credits[epoch] - (0 if goal.without is None else self._own[goal.without, epoch])
+            if (goal.is_open or self._open[epoch]) and come >= goal.credits:
+                return True
+        return False
+
+    def _park(self, actor: int, sync: _Sync) -> None:
+        """Look again when what is missing may have come."""
+        for other, index in sync.needs:
+            if self._position(other) <= index:
+                self._following.setdefault(other, []).append(actor)
+                return
+        self._parked.setdefault(sync.slot, []).append(actor)
+
+    def _apply(self, sync: _Sync) -> list[int]:
+        """Let an operation take effect; return who may be able to go on by it."""
+        if sync.opens:
+            self._open[sync.epoch] = True
+        elif sync.credits:
+            self._credits[sync.epoch] += sync.credits
+            if self._late:
+                self._own[sync.owner, sync.epoch] += sync.credits
+        else:
+            return []
+        return self._parked.pop(sync.slot, [])
+
+    def _position(self, actor: int) -> int:
+        own, at = self._syncs[actor], self._at[actor]
+        return own[at].index if at < len(own) else self._lengths[actor]
+
+    def _positions(self) -> list[int]:
+        return [self._position(actor) for actor in range(len(self._syncs))]

@@ -12,6 +12,7 @@ adds have come, and that only grows: once the guard holds it holds for ever.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def sure_value(streams: Streams, wait: Wait, epoch: Epoch) -> int:
-    """Return the value that the wait sees in this epoch if no other actor has added yet."""
+    """Return the value that the wait sees in this epoch if no free credit has come yet."""
     actor, index = wait.place
     value = epoch.base
     step = wait.event.step
@@ -28,11 +29,30 @@ def sure_value(streams: Streams, wait: Wait, epoch: Epoch) -> int:
             value += tally.before(index)
             continue
         for at, amount in zip(tally.indexes, tally.amounts, strict=True):
-            if amount < 0:
+            relation = streams.relation(wait.place, (who, at))
+            if relation == "sure":
+                value += amount
+            elif relation == "free" and amount < 0:
                 executed = streams.events[who][at].step
                 if executed is not None and (step is None or executed < step):
                     value += amount
     return value
+
+
+def own_credits(streams: Streams, wait: Wait, epoch: Epoch) -> int:
+    """Return the non-negative amounts that are sure for the wait, and have been counted when it is reached."""
+    actor, index = wait.place
+    total = 0
+    for who, tally in epoch.tallies.items():
+        if who == actor:
+            total += tally.credits_before(index)
+        elif streams.issuer[who] is not None:
+            total += sum(
+                amount
+                for at, amount in zip(tally.indexes, tally.amounts, strict=True)
+                if amount > 0 and streams.relation(wait.place, (who, at)) == "sure"
+            )
+    return total
 
 
 def needed(how: str, amount: int, sure: int) -> int | None:
@@ -66,11 +86,28 @@ def may_turn_false(how: str, amount: int, sure: int, most: int) -> bool:
     return False
 
 
-class Guards:
-    """For every wait, the epochs in which it may pass, each with the credits it then needs.
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What lets a wait pass in one epoch.
 
-    A goal counts the non-negative adds of *all* actors to the epoch: the wait's own, which come
-    before it for certain, are added to what it needs from the others.
+    Args:
+        credits: so many, of all actors...
+        without: ... or, where own writes are forwarded, of all but this actor's own.
+        is_open: the epoch is open for this wait for certain: its own Set opened it, and is forwarded.
+
+    """
+
+    credits: int
+    without: int | None = None
+    is_open: bool = False
+
+
+class Guards:
+    """For every wait, the epochs in which it may pass, each with its goal.
+
+    A goal counts the non-negative adds of *all* actors to the epoch: the wait's own, which have
+    come for certain, are added to what it needs from the others. Where own writes are forwarded they
+    may be seen before they land; then it counts those of the others alone.
     """
 
     def __init__(self, streams: Streams) -> None:
@@ -79,7 +116,7 @@ class Guards:
         self.waits: dict[tuple[int, int], Wait] = {
             wait.place: wait for history in streams.histories.values() for wait in history.waits
         }
-        self.goals: dict[tuple[int, int], dict[int, int]] = {}
+        self.goals: dict[tuple[int, int], dict[int, Goal]] = {}
         for place, wait in self.waits.items():
             self.goals[place] = {}
             epochs = streams.histories[wait.slot].epochs
@@ -94,10 +131,16 @@ class Guards:
         if epoch.number in goals:
             return False
         op = wait.event.op
-        need = needed(op.how, op.amount, sure_value(self.streams, wait, epoch))
+        streams = self.streams
+        need = needed(op.how, op.amount, sure_value(streams, wait, epoch))
         if need is None:
             return False
-        actor, index = wait.place
-        own = epoch.tallies.get(actor)
-        goals[epoch.number] = need + (own.credits_before(index) if own is not None else 0)
+        if not streams.model.late:
+            goals[epoch.number] = Goal(need + own_credits(streams, wait, epoch))
+        elif streams.model.forwarding:
+            opener = epoch.opener
+            own = opener is not None and streams.relation(wait.place, opener) == "sure"
+            goals[epoch.number] = Goal(need, wait.place[0], own)
+        else:
+            goals[epoch.number] = Goal(need + own_credits(streams, wait, epoch))
         return True

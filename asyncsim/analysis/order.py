@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from asyncsim.analysis.clocks import Clocks, required_notifies
+from asyncsim.analysis.edges import edges_of
 from asyncsim.analysis.frontiers import Frontiers
 from asyncsim.analysis.guards import Guards, needed, sure_value
 from asyncsim.trace.errors import MisuseError
@@ -36,15 +37,17 @@ def order_of(streams: Streams, how: str = "auto") -> tuple[Order, Guards]:
     if how not in ORDERS:
         raise MisuseError(f"order={how!r}; use one of {', '.join(ORDERS)}")
     guards = Guards(streams)
+    edges = edges_of(streams)
     if how != "frontiers":
-        required = required_notifies(streams, guards)
+        # Clocks know one producer a cell and program order; landings, starts and joins are edges.
+        required = None if edges else required_notifies(streams, guards)
         if required is not None:
             return Clocks(streams, required), guards
         if how == "clocks":
-            raise MisuseError("clocks do not apply: some awaited cell has Sets, several producers or foreign subtractions")
+            raise MisuseError("clocks do not apply: some awaited cell has Sets, several producers or foreign subtractions, or there are streams or landings")
     while True:
         # More epochs in which waits may pass let everybody run further, which may open more: to a fixpoint.
-        order = Frontiers(streams, guards)
+        order = Frontiers(streams, guards, edges)
         if not _grow(streams, guards, order):
             return order, guards
 
@@ -59,33 +62,43 @@ def unordered(order: Order, x: Place, y: Place) -> bool:
     return not precedes(order, x, y) and not precedes(order, y, x)
 
 
-def may_be_current(order: Order, wait: Wait, epoch: Epoch) -> bool:
-    """Say whether the epoch can be the cell's current one while the wait is pending."""
+def may_be_current(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> bool:
+    """Say whether the epoch can be the cell's current one, in the wait's eyes, while the wait is pending."""
     actor, index = wait.place
-    if epoch.opener is not None:
-        who, when = epoch.opener
+    forwarded = streams.model.late and streams.model.forwarding
+    opener, closer = epoch.opener, epoch.closer
+    if opener is not None and not (forwarded and streams.relation(wait.place, opener) == "sure"):
+        who, when = opener
         if order.reach(actor, index, who) <= when:
             return False
-    return epoch.closer is None or order.reach(*epoch.closer, actor) >= index
+    if closer is None:
+        return True
+    if forwarded and streams.relation(wait.place, closer) == "sure":
+        return False
+    return order.reach(*closer, actor) >= index
 
 
-def most_credits(order: Order, wait: Wait, epoch: Epoch) -> int:
-    """Return the credits that others can have added to the epoch while the wait is held."""
+def most_credits(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> int:
+    """Return the free credits that can have come to the epoch while the wait is held."""
     actor, index = wait.place
-    return sum(
-        tally.credits_before(order.reach(actor, index, who)) for who, tally in epoch.tallies.items() if who != actor
-    )
+    total = 0
+    for who, tally in epoch.tallies.items():
+        if who == actor:
+            continue
+        if streams.issuer[who] is None:
+            total += tally.credits_before(order.reach(actor, index, who))
+        elif streams.relation(wait.place, (who, tally.indexes[0])) == "free":
+            total += tally.credits_before(order.reach(actor, index, who))
+    return total
 
 
-def least_credits(order: Order, wait: Wait, epoch: Epoch) -> int:
-    """Return the credits that others must have added to the epoch when the wait or test is executed."""
-    actor = wait.place[0]
+def least_credits(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> int:
+    """Return the free credits that must have come to the epoch when the wait or test is executed."""
     return sum(
         amount
         for who, tally in epoch.tallies.items()
-        if who != actor
         for at, amount in zip(tally.indexes, tally.amounts, strict=True)
-        if amount > 0 and precedes(order, (who, at), wait.place)
+        if amount > 0 and streams.relation(wait.place, (who, at)) == "free" and precedes(order, (who, at), wait.place)
     )
 
 
@@ -97,9 +110,9 @@ def _grow(streams: Streams, guards: Guards, order: Order) -> bool:
             continue
         op = wait.event.op
         for epoch in epochs:
-            if epoch.number in guards.goals[wait.place] or not may_be_current(order, wait, epoch):
+            if epoch.number in guards.goals[wait.place] or not may_be_current(streams, order, wait, epoch):
                 continue
             need = needed(op.how, op.amount, sure_value(streams, wait, epoch))
-            if need is not None and most_credits(order, wait, epoch) >= need:
+            if need is not None and most_credits(streams, order, wait, epoch) >= need:
                 grew |= guards.admit(wait, epoch)
     return grew

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from asyncsim.analysis.group import Suspect
 from asyncsim.analysis.order import unordered
-from asyncsim.trace.conflict import accesses_conflict
-from asyncsim.trace.op import WAIT
+from asyncsim.trace.conflict import accesses_conflict, present_accesses
+from asyncsim.trace.op import LAND, POLL, WAIT
 from asyncsim.trace.region import ADD, READ, SYMBOLS, spans_overlap
 
 if TYPE_CHECKING:
@@ -15,15 +16,27 @@ if TYPE_CHECKING:
 
     from asyncsim.analysis.order import Order
     from asyncsim.analysis.streams import Place, Streams
+    from asyncsim.trace.op import Op
     from asyncsim.trace.region import Access, Spans
 
-_Entry = tuple[tuple[int, int], "Access"]
+OWN, PEERS = "own", "peers"
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An access, and in whose eyes it happens at this operation: everybody's (None), its own rank's, its peers'."""
+
+    place: Place
+    access: Access
+    rank: int
+    eyes: str | None
 
 
 def races(streams: Streams, order: Order) -> Iterator[Suspect]:
     """Yield every race and every order-dependent sum, a suspect a pair of operations."""
     seen: set[tuple[Place, Place]] = set()
-    for (x, first), (y, second) in _overlapping(streams):
+    for a, b in _overlapping(streams):
+        x, y, first, second = a.place, b.place, a.access, b.access
         pair = (x, y) if x < y else (y, x)
         if pair in seen:
             continue
@@ -42,30 +55,59 @@ def _overlapping(streams: Streams) -> Iterator[tuple[_Entry, _Entry]]:
     """Yield pairs of accesses of different actors to common bytes, one of which changes them."""
     slots: dict[int, dict[Spans, list[_Entry]]] = {}
     for actor, stream in enumerate(streams.events):
+        rank = streams.actors[actor].rank
         for index, event in enumerate(stream):
-            for access in event.op.accesses:
+            if event.op.kind == POLL:
+                continue  # it synchronises; the verdict of a kernel that polls comes from exploration
+            for access, eyes in _accesses(event.op):
                 spans = access.region.spans
                 if spans:
-                    slots.setdefault(access.region.slot, {}).setdefault(spans, []).append(((actor, index), access))
+                    entry = _Entry((actor, index), access, rank, eyes)
+                    slots.setdefault(access.region.slot, {}).setdefault(spans, []).append(entry)
     for by_spans in slots.values():
         ordered = sorted(by_spans)
         for n, spans in enumerate(ordered):
-            yield from _pairs(by_spans[spans], None)
+            yield from _pairs(streams, by_spans[spans], None)
             end = spans[-1][1]
             for other in ordered[n + 1 :]:
                 if other[0][0] >= end:
                     break
                 if spans_overlap(spans, other):
-                    yield from _pairs(by_spans[spans], by_spans[other])
+                    yield from _pairs(streams, by_spans[spans], by_spans[other])
 
 
-def _pairs(entries: list[_Entry], others: list[_Entry] | None) -> Iterator[tuple[_Entry, _Entry]]:
+def _accesses(op: Op) -> list[tuple[Access, str | None]]:
+    """Return what an operation touches at its own step, and in whose eyes."""
+    own = present_accesses(op, own=True)
+    peers = present_accesses(op, own=False)
+    if own == peers:
+        return [(access, None) for access in own]
+    both = [(access, None) for access in own if access in peers]
+    return both + [(access, OWN) for access in own if access not in peers] + [
+        (access, PEERS) for access in peers if access not in own
+    ]
+
+
+def _pairs(streams: Streams, entries: list[_Entry], others: list[_Entry] | None) -> Iterator[tuple[_Entry, _Entry]]:
     """Yield writers against everybody; within one list each pair once."""
     for n, x in enumerate(entries):
-        rest = entries[n + 1 :] if others is None else others
-        for y in rest:
-            if x[0][0] != y[0][0] and not (x[1].mode == y[1].mode == READ):
+        for y in entries[n + 1 :] if others is None else others:
+            if x.place[0] == y.place[0] or x.access.mode == y.access.mode == READ:
+                continue
+            eyes = OWN if x.rank == y.rank else PEERS
+            if x.eyes in (None, eyes) and y.eyes in (None, eyes) and not _forwarded(streams, x, y):
                 yield x, y
+
+
+def _forwarded(streams: Streams, x: _Entry, y: _Entry) -> bool:
+    """Say whether one is a landing that the other, a load of the same actor, sees before it has landed."""
+    if not (streams.model.late and streams.model.forwarding):
+        return False
+    for landing, load in ((x, y), (y, x)):
+        issuer = streams.issuer[landing.place[0]]
+        if issuer is not None and issuer[0] == load.place[0] and load.access.mode == READ:
+            return True
+    return False
 
 
 def _suspect(
@@ -89,7 +131,10 @@ def _suspect(
 
 def _name(streams: Streams, place: Place) -> str:
     event = streams.event(place)
-    return f"rank {event.op.actor.rank}'s {event.op.kind} (call {event.call}{_line(event.at)})"
+    what = event.op.kind
+    if event.op.kind == LAND:
+        what = f"{streams.event(streams.issue(place)).op.kind}, when it lands"
+    return f"rank {event.op.actor.rank}'s {what} (call {event.call}{_line(event.at)})"
 
 
 def _line(at: tuple[str, ...]) -> str:
@@ -113,12 +158,14 @@ def _why(streams: Streams, sides: tuple[Place, ...]) -> str:
 
 def _last_wait(streams: Streams, place: Place, writer: int) -> Place | None:
     """Return the last wait before `place` on a cell that actor `writer` adds to or sets."""
-    actor, index = place
+    actor, index = streams.issue(place)
+    writer, _ = streams.issue((writer, 0))
     for at in range(index - 1, -1, -1):
         op = streams.events[actor][at].op
         if op.kind == WAIT and op.cell is not None:
             history = streams.histories[op.cell.slot]
-            if any(who == writer for (who, _), _, _ in history.adds) or any(who == writer for who, _ in history.sets):
+            changes = (*history.sets, *(change for change, _, _ in history.adds))
+            if any(streams.issue(change)[0] == writer for change in changes):
                 return actor, at
     return None
 

@@ -40,7 +40,7 @@ def signal_races(streams: Streams, order: Order) -> Iterator[Suspect]:
         for place, amount, _ in history.adds:
             if amount < 0:
                 for wait in history.waits:
-                    if wait.place[0] != place[0] and not _strictly_ordered(order, place, wait.place):
+                    if streams.relation(wait.place, place) == "free" and not _strictly_ordered(order, place, wait.place):
                         yield _pair(streams, history, "signal-race", (place, wait.place), _why_taken)
 
 
@@ -54,20 +54,20 @@ def unstable_waits(streams: Streams, order: Order) -> Iterator[Suspect]:
     for history in streams.histories.values():
         for wait in history.waits:
             op = wait.event.op
-            current = [epoch for epoch in history.epochs if may_be_current(order, wait, epoch)]
+            current = [epoch for epoch in history.epochs if may_be_current(streams, order, wait, epoch)]
             passable = False
             for epoch in current:
                 sure = sure_value(streams, wait, epoch)
-                most = most_credits(order, wait, epoch)
+                most = most_credits(streams, order, wait, epoch)
                 if passable and epoch.opener is not None and not _holds(op.how, op.amount, sure):
                     yield _pair(streams, history, "unstable-wait", (wait.place, epoch.opener), _why_reset)
                     break
                 if may_turn_false(op.how, op.amount, sure, most):
-                    culprit = _last_credit(order, wait, epoch)
+                    culprit = _last_credit(streams, order, wait, epoch)
                     if culprit is not None:
                         yield _pair(streams, history, "unstable-wait", (wait.place, culprit), _why_overshoot)
                         break
-                passable = passable or _can_hold(op.how, op.amount, sure, most)
+                passable = passable or _can_hold(op.how, op.amount, sure, sure + most)
 
 
 def undetermined_tests(streams: Streams, order: Order) -> Iterator[Wait]:
@@ -76,12 +76,14 @@ def undetermined_tests(streams: Streams, order: Order) -> Iterator[Wait]:
         for test in history.tests:
             answers = set()
             for epoch in history.epochs:
-                if may_be_current(order, test, epoch):
+                if may_be_current(streams, order, test, epoch):
                     sure = sure_value(streams, test, epoch)
-                    low = sure + least_credits(order, test, epoch)
-                    answers |= _answers(test.event.op.how, test.event.op.amount, low, sure + most_credits(order, test, epoch))
+                    low = sure + least_credits(streams, order, test, epoch)
+                    answers |= _answers(test.event.op.how, test.event.op.amount, low, sure + most_credits(streams, order, test, epoch))
             taken = any(
-                amount < 0 and place[0] != test.place[0] and not _strictly_ordered(order, place, test.place)
+                amount < 0
+                and streams.relation(test.place, place) == "free"
+                and not _strictly_ordered(order, place, test.place)
                 for place, amount, _ in history.adds
             )
             if taken or len(answers) != 1:
@@ -153,11 +155,11 @@ def _answers(how: str, amount: int, low: int, high: int) -> set[bool]:
     return above if how == "Gt" else {not answer for answer in above}
 
 
-def _last_credit(order: Order, wait: Wait, epoch: Epoch) -> Place | None:
+def _last_credit(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> Place | None:
     """Return a foreign add of the epoch that can come while the wait is pending: the last of the first actor."""
     actor, index = wait.place
     for who, tally in epoch.tallies.items():
-        if who != actor:
+        if streams.relation(wait.place, (who, tally.indexes[0])) == "free":
             reached = order.reach(actor, index, who)
             come = [at for at, amount in zip(tally.indexes, tally.amounts, strict=True) if amount > 0 and at < reached]
             if come:

@@ -1,5 +1,9 @@
 """The normal form of a run: the stream of each actor, and the history of each cell.
 
+Wires are actors like all others: the landing of a late write is the one operation of its wire (a
+non-blocking copy fetches first). "Own" always means the same task's, its wires included, never the
+same rank's.
+
 A cell's history is split at its Sets into *epochs*, in the order of this run. Within an epoch a
 cell only gains: own adds are certain (program order), and of the others' adds all that matters is
 how many have come. See `asyncsim.analysis.guards` for what follows for waits.
@@ -13,12 +17,13 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from asyncsim.trace.event import DEADLOCK
-from asyncsim.trace.op import NOTIFY, SET, TEST, WAIT
-from asyncsim.trace.world import Actor
+from asyncsim.trace.late import index_of, model_of
+from asyncsim.trace.op import LAND, NOTIFY, PUT_SIGNAL, QUIET, SET, TEST, WAIT
 
 if TYPE_CHECKING:
     from asyncsim.trace.event import Event, Trace
     from asyncsim.trace.region import Cell
+    from asyncsim.trace.world import Actor
 
 Place = tuple[int, int]
 """An operation: the number of its actor, and its index in that actor's stream."""
@@ -103,6 +108,13 @@ class Streams:
             by_order.setdefault(event.op.actor.order, event.op.actor)
         self.actors = [by_order[order] for order in sorted(by_order)]
         self.number = {actor.order: number for number, actor in enumerate(self.actors)}
+        self.model = model_of(trace.header.memory)
+        by_name = {actor.name: number for number, actor in enumerate(self.actors)}
+        self.issuer = [
+            (by_name[actor.name.partition(">")[0]], index_of(actor.name)) if actor.wire else None for actor in self.actors
+        ]
+        """Of a wire, the operation whose landing it carries; None for a task."""
+        self._quiets: list[list[int]] = [[] for _ in self.actors]
         self.events: list[list[Event]] = [[] for _ in self.actors]
         self.histories: dict[int, History] = {}
         self._epochs = 0
@@ -114,6 +126,8 @@ class Streams:
         for event in footer.pending if footer is not None else ():
             # What stands at the gate belongs to the stream: another schedule might execute it.
             self._take(event, pending=True)
+        if self.model.late and self.model.forwarding:
+            self._look_through_own_sets()
 
     @property
     def deadlocked(self) -> bool:
@@ -123,6 +137,27 @@ class Streams:
     def event(self, place: Place) -> Event:
         """Return the event at a place."""
         return self.events[place[0]][place[1]]
+
+    def issue(self, place: Place) -> Place:
+        """Return the operation that a landing belongs to; any other operation is its own."""
+        return self.issuer[place[0]] or place
+
+    def relation(self, wait: Place, change: Place) -> str:
+        """Say what a change of a cell is to a wait: "sure", "after" it, or "free" to come at any time.
+
+        Own changes before the wait are sure if they are immediate, forwarded, or completed by a quiet.
+        """
+        actor, index = wait
+        owner, at = self.issuer[change[0]] or change
+        if owner != actor:
+            return "free"
+        if at >= index:
+            return "after"
+        if self.issuer[change[0]] is None or self.model.forwarding:
+            return "sure"
+        quiets = self._quiets[actor]
+        place = bisect_left(quiets, at)
+        return "sure" if place < len(quiets) and quiets[place] < index else "free"
 
     def is_pending(self, place: Place) -> bool:
         """Say whether the operation stood at the gate when the run ended."""
@@ -134,7 +169,9 @@ class Streams:
         stream = self.events[number]
         place = (number, len(stream))
         stream.append(event)
-        if op.cell is None:
+        if op.kind == QUIET:
+            self._quiets[number].append(place[1])
+        if op.cell is None or (op.deferred and op.kind in (NOTIFY, PUT_SIGNAL)):
             return
         history = self._history(op.cell)
         epoch = history.epochs[-1]
@@ -148,8 +185,19 @@ class Streams:
             epoch.closer = place
             history.sets.append(place)
             history.epochs.append(Epoch(self._next_epoch(), op.cell.slot, op.amount, place))
-        elif op.kind == NOTIFY:
+        elif op.kind in (NOTIFY, PUT_SIGNAL, LAND):
             self._add(history, epoch, place, op.amount)
+
+    def _look_through_own_sets(self) -> None:
+        """Where writes are forwarded, a wait sees its own pending Sets: move it to the epoch they will open."""
+        for history in self.histories.values():
+            for wait in history.waits + history.tests:
+                if wait.epoch is None:
+                    continue
+                for epoch in history.epochs[history.epochs.index(wait.epoch) + 1 :]:
+                    if epoch.opener is not None and self.issuer[epoch.opener[0]] is not None:
+                        if self.relation(wait.place, epoch.opener) == "sure":
+                            wait.epoch = epoch
 
     def _add(self, history: History, epoch: Epoch, place: Place, amount: int) -> None:
         history.adds.append((place, amount, epoch.number))

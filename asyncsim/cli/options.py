@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from asyncsim.machine.effect import MODELS
+from asyncsim.trace.late import MODELS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asyncsim.machine.effect import MODELS
 from asyncsim.machine.site import Sites
 from asyncsim.trace.digest import digest_value
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import Header, Trace
+from asyncsim.trace.late import model_of
 from asyncsim.trace.world import World
 
 if TYPE_CHECKING:
@@ -29,9 +29,10 @@ class Case:
         kernel: the kernel.
         ranks: P.
         calls: calls back to back on the same memory.
-        memory: the memory model; "sc".
+        memory: the memory model: "sc", "ldst" or "nic".
         seed: of the inputs and of dirty memory.
         max_steps: a run that is longer ends with the ending *step-limit*.
+        atom: a tile of more elements lands in pieces of so many, each by itself; None: whole.
 
     """
 
@@ -41,13 +42,15 @@ class Case:
     memory: str = "sc"
     seed: int = 0
     max_steps: int = MAX_STEPS
+    atom: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run."""
         if isinstance(self.calls, bool) or not isinstance(self.calls, int) or self.calls < 1:
             raise MisuseError(f"calls={self.calls!r}; a kernel is called at least once")
-        if self.memory not in MODELS:
-            raise MisuseError(f"memory={self.memory!r}; the memory models are: {', '.join(MODELS)}")
+        model_of(self.memory)
+        if self.atom is not None and (isinstance(self.atom, bool) or not isinstance(self.atom, int) or self.atom < 1):
+            raise MisuseError(f"atom={self.atom!r}; a tile lands in pieces of at least one element")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise MisuseError(f"seed={self.seed!r}; a seed is an integer >= 0")
 

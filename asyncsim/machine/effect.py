@@ -1,6 +1,7 @@
-"""What an operation does to memory when its turn comes: this file is the memory model.
+"""What an operation does to memory when its turn comes, under sequential consistency.
 
-Under ``sc``, the only model so far, an effect happens whole, at its own step, for everybody.
+An effect happens whole, at its own step, for everybody. `asyncsim.machine.wires` has the models
+under which it lands later.
 """
 
 from __future__ import annotations
@@ -8,16 +9,18 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.trace.op import GET, LOAD, NOTIFY, PUT, REMOTE_LOAD, REMOTE_STORE, SET, STORE, TEST, WAIT
+from asyncsim.trace.op import (
+    ATOMIC_ADD, FENCE, GET, JOIN, LOAD, NOTIFY, POLL, PUT, PUT_SIGNAL, QUIET, REMOTE_LOAD, REMOTE_STORE, SET, START,
+    STORE, SYNC, TEST, WAIT,
+)  # fmt: skip
 from asyncsim.trace.region import ADD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from asyncsim.machine.memory import Memory, Tile
     from asyncsim.trace.op import Op
-
-MODELS = ("sc",)
+    from asyncsim.trace.region import Cell
 
 COMPARE: dict[str, Callable[[int, int], bool]] = {
     "Eq": operator.eq,
@@ -57,15 +60,18 @@ def _copy(memory: Memory, op: Op) -> Tile:
 
 
 def _notify(memory: Memory, op: Op) -> None:
-    cell = op.cell
-    assert cell is not None  # noqa: S101 - for the type checker: Rank makes no notify without a cell
-    value = op.amount if op.how == SET else memory.cells[cell.slot] + op.amount
-    _put_cell(memory, op, value)
+    assert op.cell is not None  # noqa: S101 - for the type checker: Rank makes no notify without a cell
+    change_cell(memory, op.cell, op.how, op.amount)
 
 
-def _put_cell(memory: Memory, op: Op, value: int) -> None:
-    cell = op.cell
-    assert cell is not None  # noqa: S101 - as above
+def change_cell(memory: Memory, cell: Cell, how: str, amount: int) -> None:
+    """Add to a cell, or set it.
+
+    Raises:
+        CellOverflow: it would leave its range, and its signal does not wrap.
+
+    """
+    value = amount if how == SET else memory.cells[cell.slot] + amount
     if not cell.low <= value <= cell.high:
         if not cell.wrap:
             raise CellOverflow
@@ -76,7 +82,17 @@ def _put_cell(memory: Memory, op: Op, value: int) -> None:
 def _wait(memory: Memory, op: Op) -> None:
     if op.consume:
         assert op.cell is not None  # noqa: S101 - as above
-        _put_cell(memory, op, memory.cells[op.cell.slot] - op.amount)
+        change_cell(memory, op.cell, ATOMIC_ADD, -op.amount)
+
+
+def _put_signal(memory: Memory, op: Op) -> Tile:
+    tile = _copy(memory, op)
+    _notify(memory, op)
+    return tile
+
+
+def _nothing(memory: Memory, op: Op) -> None:
+    """Fence and quiet have nothing to order; start, join and sync concern the gate alone."""
 
 
 def _test(memory: Memory, op: Op) -> bool:
@@ -94,4 +110,40 @@ EFFECTS: dict[str, Callable[[Memory, Op], Any]] = {
     NOTIFY: _notify,
     WAIT: _wait,
     TEST: _test,
+    PUT_SIGNAL: _put_signal,
+    POLL: _load,
+    FENCE: _nothing,
+    QUIET: _nothing,
+    START: _nothing,
+    JOIN: _nothing,
+    SYNC: _nothing,
 }
+
+
+class Immediate:
+    """The effects of operations under ``sc``: whole, at their own step, for everybody.
+
+    Args:
+        memory: the values.
+
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        """Act on `memory`."""
+        self._memory = memory
+
+    def passes(self, op: Op) -> bool:
+        """Say whether a wait, poll or quiet can go on now."""
+        if op.cell is not None:
+            return COMPARE[op.how](self._memory.cells[op.cell.slot], op.amount)
+        if op.kind == POLL:
+            return bool(op.payload(self._memory.peek(op.accesses[0].region)))
+        return True
+
+    def perform(self, op: Op) -> Any:  # noqa: ANN401 - a tile, a bool or nothing, by kind
+        """Let the operation take effect."""
+        return EFFECTS[op.kind](self._memory, op)
+
+    def fresh(self) -> Sequence[Op]:
+        """Nothing ever lands later."""
+        return ()

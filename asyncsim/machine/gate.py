@@ -10,10 +10,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Any, Protocol
 
-from asyncsim.machine.effect import COMPARE, EFFECTS, CellOverflow
+from asyncsim.machine.effect import CellOverflow
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import COMPLETE, DEADLOCK, OVERFLOW, STEP_LIMIT
-from asyncsim.trace.op import NOTIFY, WAIT, Op
+from asyncsim.trace.op import JOIN, POLL, QUIET, SYNC, WAIT, Op
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,53 +35,124 @@ class Scheduler(Protocol):
         """
 
 
+class Effects(Protocol):
+    """What operations do: the memory model."""
+
+    def passes(self, op: Op) -> bool:
+        """Say whether a wait, poll or quiet can go on now."""
+
+    def perform(self, op: Op) -> Any:  # noqa: ANN401 - a tile, a bool or nothing, by kind
+        """Do what the operation does at its own step."""
+
+    def fresh(self) -> Sequence[Op]:
+        """Return the landings that have become possible since this was last asked."""
+
+
 class Gate:
     """Bookkeeping of one run.
 
     Args:
         memory: the values.
+        effects: the memory model.
         scheduler: makes every choice.
         moving: how many actors are on their way to the gate at the start.
         max_steps: after so many steps the run ends with the ending *step-limit*.
 
     """
 
-    def __init__(self, memory: Memory, scheduler: Scheduler, *, moving: int, max_steps: int) -> None:
+    def __init__(self, memory: Memory, effects: Effects, scheduler: Scheduler, *, moving: int, max_steps: int) -> None:
         """Start with nobody at the gate."""
         self.memory = memory
         self.choices: list[Actor] = []
         self.ending: str | None = None
         self.last: Op | None = None
         self.observer: Callable[[Op, Any], None] | None = None
+        self._effects = effects
         self._scheduler = scheduler
         self._max_steps = max_steps
         self._moving = moving
         self._ready: list[Op] = []
         self._orders: list[int] = []
         self._waits: dict[int, list[Op]] = {}
+        # The other operations that can block. Few stand here, so each is looked at after every step.
+        self._parked: list[Op] = []
+        self._finished: set[str] = set()
+        self._synced: dict[str, int] = {}
 
     def arrive(self, op: Op) -> None:
         """Stand at the gate with the next operation."""
         self._moving -= 1
         if op.kind == WAIT:
-            cell = op.cell
-            assert cell is not None  # noqa: S101 - for the type checker: a wait has a cell
-            self._waits.setdefault(cell.slot, []).append(op)
-            if not COMPARE[op.how](self.memory.cells[cell.slot], op.amount):
+            self._waits.setdefault(op.cell.slot, []).append(op)  # type: ignore[union-attr]  # a wait has a cell
+            if not self._effects.passes(op):
                 return
+        elif op.kind in _PARKING:
+            self._parked.append(op)
+            if op.kind == SYNC:
+                self._synced[op.link] = self._synced.get(op.link, 0) + 1
+            self._look_at_parked()
+            return
         self._make_ready(op)
 
-    def leave(self) -> None:
+    def enter(self) -> None:
+        """Note that an actor was started, and is on its way."""
+        self._moving += 1
+
+    def leave(self, actor: Actor) -> None:
         """Note that an actor has finished and will not come back."""
         self._moving -= 1
+        self._finished.add(actor.name)
+        if self._parked:
+            self._look_at_parked()
 
     def next(self) -> Op | None:
-        """Return the operation whose turn it is; None while somebody is on the way, or when the run is over."""
+        """Return the operation whose turn it is; None while somebody is on the way, or when the run is over.
+
+        Wires have no task: a landing that is chosen happens here, and the next choice follows.
+        """
+        while True:
+            op = self._choose()
+            if op is None or not op.actor.wire:
+                return op
+            self.perform(op)
+
+    def perform(self, op: Op) -> Any:  # noqa: ANN401 - a tile, a bool or nothing, by kind
+        """Let a chosen operation take effect, and return what its actor gets."""
+        self.choices.append(op.actor)
+        if op.kind == WAIT:
+            self._waits[op.cell.slot].remove(op)  # type: ignore[union-attr]
+        elif op.kind in _PARKING:
+            self._parked.remove(op)
+        try:
+            outcome = self._effects.perform(op)
+        except CellOverflow:
+            self.ending = OVERFLOW
+            self.last = op
+            outcome = None
+        if self.observer is not None:
+            self.observer(op, outcome)
+        for landing in self._effects.fresh():
+            self._make_ready(landing)
+        if op.cell is not None and op.cell.slot in self._waits:
+            self._recheck(op.cell.slot)
+        if self._parked:
+            self._look_at_parked()
+        if not op.actor.wire:
+            self._moving += 1
+        return outcome
+
+    def pending(self) -> list[Op]:
+        """Return what stands at the gate, in the order of actors."""
+        blocked = [op for waits in self._waits.values() for op in waits] + self._parked
+        ready = [op for op in self._ready if op.kind != WAIT and op.kind not in _PARKING]
+        return sorted(ready + blocked, key=lambda op: op.actor.order)
+
+    def _choose(self) -> Op | None:
         if self._moving or self.ending is not None:
             return None
         ready = self._ready
         if not ready:
-            self.ending = DEADLOCK if any(self._waits.values()) else COMPLETE
+            self.ending = DEADLOCK if self._parked or any(self._waits.values()) else COMPLETE
             return None
         if len(self.choices) >= self._max_steps:
             self.ending = STEP_LIMIT
@@ -93,30 +164,6 @@ class Gate:
         del ready[at], self._orders[at]
         return op
 
-    def perform(self, op: Op) -> Any:  # noqa: ANN401 - a tile, a bool or nothing, by kind
-        """Let a chosen operation take effect, and return what its actor gets."""
-        self.choices.append(op.actor)
-        if op.kind == WAIT:
-            self._waits[op.cell.slot].remove(op)  # type: ignore[union-attr]
-        try:
-            outcome = EFFECTS[op.kind](self.memory, op)
-        except CellOverflow:
-            self.ending = OVERFLOW
-            self.last = op
-            outcome = None
-        if self.observer is not None:
-            self.observer(op, outcome)
-        if op.kind == NOTIFY or op.consume:
-            self._recheck(op.cell.slot)  # type: ignore[union-attr]
-        self._moving += 1
-        return outcome
-
-    def pending(self) -> list[Op]:
-        """Return what stands at the gate, in the order of actors."""
-        blocked = [op for waits in self._waits.values() for op in waits]
-        ready = [op for op in self._ready if op.kind != WAIT]
-        return sorted(ready + blocked, key=lambda op: op.actor.order)
-
     def _make_ready(self, op: Op) -> None:
         at = bisect_left(self._orders, op.actor.order)
         self._orders.insert(at, op.actor.order)
@@ -124,16 +171,30 @@ class Gate:
 
     def _recheck(self, slot: int) -> None:
         """Wake the waits of a changed cell that now pass, and park again those that no longer do."""
-        waits = self._waits.get(slot)
-        if not waits:
-            return
-        value = self.memory.cells[slot]
-        for op in waits:
-            at = bisect_left(self._orders, op.actor.order)
-            was = at < len(self._ready) and self._ready[at] is op
-            now = COMPARE[op.how](value, op.amount)
-            if now and not was:
-                self._orders.insert(at, op.actor.order)
-                self._ready.insert(at, op)
-            elif was and not now:
-                del self._orders[at], self._ready[at]
+        for op in self._waits[slot]:
+            self._place(op, ready=self._effects.passes(op))
+
+    def _look_at_parked(self) -> None:
+        for op in self._parked:
+            self._place(op, ready=self._may_go_on(op))
+
+    def _may_go_on(self, op: Op) -> bool:
+        if op.kind == JOIN:
+            return op.link in self._finished
+        if op.kind == SYNC:
+            return self._synced[op.link] >= op.amount
+        return self._effects.passes(op)
+
+    def _place(self, op: Op, *, ready: bool) -> None:
+        """Put an operation among the ready ones, or take it away."""
+        at = bisect_left(self._orders, op.actor.order)
+        was = at < len(self._ready) and self._ready[at] is op
+        if ready and not was:
+            self._orders.insert(at, op.actor.order)
+            self._ready.insert(at, op)
+        elif was and not ready:
+            del self._orders[at], self._ready[at]
+
+
+_PARKING = (JOIN, SYNC, QUIET, POLL)
+"""What can block, besides a wait."""

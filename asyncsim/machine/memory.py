@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from asyncsim.trace.region import ADD
+
 if TYPE_CHECKING:
-    from asyncsim.trace.region import Region
+    from collections.abc import Sequence
+
+    from asyncsim.trace.region import Access, Region
     from asyncsim.trace.world import World
 
 Tile = np.ndarray[Any, Any]
@@ -50,6 +54,11 @@ class Memory:
         tile: Tile = self.arrays[region.slot][region.index].copy()
         return tile
 
+    def peek(self, region: Region) -> Tile:
+        """Return the region itself, for a look that is no load."""
+        tile: Tile = self.arrays[region.slot][region.index]
+        return tile
+
     def write(self, region: Region, tile: Tile) -> None:
         """Store the tile."""
         self.arrays[region.slot][region.index] = tile
@@ -65,6 +74,27 @@ class Memory:
         if region not in self._whole:
             self._mark(region)
 
+    def deposit(self, access: Access, tile: Tile, piece: tuple[int, int] | None) -> None:
+        """Let data land: store or add a tile, or one piece of it."""
+        _deposit(self.arrays[access.region.slot], access, tile, piece)
+        written = self._written[access.region.slot]
+        if written is not None:
+            _mark(written, access.region, piece)
+
+    def read_over(self, region: Region, deposits: Sequence[tuple[Access, Tile, tuple[int, int] | None]]) -> Tile:
+        """Return a private copy of the region as it would be if these had landed already, in this order."""
+        array = self.arrays[region.slot].copy()
+        written = self._written[region.slot]
+        known = None if written is None else written.copy()
+        for access, tile, piece in deposits:
+            _deposit(array, access, tile, piece)
+            if known is not None:
+                _mark(known, access.region, piece)
+        if known is not None and not known[region.index].all():
+            self.unwritten.append(region)
+        seen: Tile = array[region.index].copy()
+        return seen
+
     def _is_written(self, region: Region) -> bool:
         """Say whether every element of the region was written by somebody, or declared initialised."""
         written = self._written[region.slot]
@@ -78,3 +108,29 @@ class Memory:
         if written is not None:
             written[region.index] = True
         self._whole.add(region)
+
+
+def _deposit(array: Tile, access: Access, tile: Tile, piece: tuple[int, int] | None) -> None:
+    """Store or add a tile, or one piece of it, to an array."""
+    box = tuple(slice(*dim) for dim in access.region.box)
+    target = array[box]
+    if piece is None:
+        if access.mode == ADD:
+            with np.errstate(all="ignore"):
+                target += tile.reshape(target.shape)
+        else:
+            target[...] = tile.reshape(target.shape)
+        return
+    start, stop = piece
+    if access.mode == ADD:
+        with np.errstate(all="ignore"):
+            tile = target.flat[start:stop] + tile
+    target.flat[start:stop] = tile
+
+
+def _mark(written: Tile, region: Region, piece: tuple[int, int] | None) -> None:
+    target = written[tuple(slice(*dim) for dim in region.box)]
+    if piece is None:
+        target[...] = True
+    else:
+        target.flat[piece[0] : piece[1]] = True

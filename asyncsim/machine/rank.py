@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
+from asyncsim.machine.arguments import (
+    adds_of, change_of, check_condition, check_copy, no_region, tile_for, written_by,
+)  # fmt: skip
+from asyncsim.machine.stream import Stream, StreamBarrier
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.op import (
-    ATOMIC_ADD, GET, LOAD, NOTIFY, PUT, REMOTE_LOAD, REMOTE_STORE, SET, STORE, TEST, WAIT, Op,
+    ATOMIC_ADD, FENCE, GET, JOIN, LOAD, NOTIFY, POLL, PUT, PUT_SIGNAL, QUIET, REMOTE_LOAD, REMOTE_STORE, START, STORE,
+    SYNC, TEST, WAIT, Op,
 )  # fmt: skip
-from asyncsim.trace.region import Cell, Condition, Region
-from asyncsim.trace.world import SignalView, WindowView
+from asyncsim.trace.region import Region
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Coroutine, Generator
 
     from asyncsim.machine.memory import Tile
-    from asyncsim.trace.region import Access
+    from asyncsim.trace.region import Access, Cell, Condition
     from asyncsim.trace.world import Actor, World
+
+_Result = TypeVar("_Result")
 
 
 @types.coroutine
@@ -56,27 +62,32 @@ class Phase:
 
 
 class Rank:
-    """One rank as its kernel sees it.
+    """One rank as its kernel sees it; a stream of the rank has one of its own.
 
     ``id`` and ``size`` are its number and P; ``peers`` the other ranks, ascending; ``call`` the
     number of the present call, from 0. Awaiting anything but these methods in a kernel is an error.
     """
 
-    __slots__ = ("_actor", "_world", "call", "id", "peers", "phase_name", "size")
+    __slots__ = ("_deferred", "_started", "_world", "actor", "call", "id", "open_streams", "peers", "phase_name", "size")
 
-    def __init__(self, actor: Actor, world: World) -> None:
-        """Act as `actor` in `world`."""
+    def __init__(self, actor: Actor, world: World, *, deferred: bool = False) -> None:
+        """Act as `actor` in `world`; `deferred`: what it does to peers lands later."""
         self.id = actor.rank
         self.size = world.ranks
         self.peers = tuple(peer for peer in range(world.ranks) if peer != actor.rank)
         self.call = 0
         self.phase_name = ""
-        self._actor = actor
+        self.actor = actor
+        self.open_streams: list[str] = []
+        self._started = 0
         self._world = world
+        self._deferred = deferred
 
     def phase(self, name: str) -> Phase:
         """Label what happens in a ``with`` block, for reports and traces."""
         return Phase(self, name)
+
+    # Data.
 
     async def load(self, region: Region) -> Tile:
         """Return a private copy of a region; of a peer's region this is a one-sided remote load.
@@ -89,9 +100,9 @@ class Rank:
 
         """
         if region.__class__ is not Region or region.world is not self._world:
-            raise self._no_region("load", region)
+            raise no_region(self.id, "load", region)
         kind = LOAD if region.owner == self.id else REMOTE_LOAD
-        return await _stand_at_gate(Op(self._actor, kind, region.reads, call=self.call))  # type: ignore[no-any-return]
+        return await _stand_at_gate(Op(self.actor, kind, region.reads, call=self.call))  # type: ignore[no-any-return]
 
     async def store(self, region: Region, tile: Any, *, atomic: Literal["add"] | None = None) -> None:  # noqa: ANN401
         """Store a tile to a region; of a peer's region this is a one-sided remote store.
@@ -103,64 +114,110 @@ class Rank:
 
         """
         if region.__class__ is not Region or region.world is not self._world:
-            raise self._no_region("store", region)
+            raise no_region(self.id, "store", region)
         kind = STORE if region.owner == self.id else REMOTE_STORE
-        accesses = region.writes if atomic is None else self._adds(kind, region, atomic)
+        accesses = region.writes if atomic is None else adds_of(self.id, kind, region, atomic)
         if tile.__class__ is not np.ndarray or tile.dtype != region.dtype or tile.shape != region.shape:
-            tile = self._tile(kind, region, tile)
-        await _stand_at_gate(Op(self._actor, kind, accesses, payload=tile, call=self.call))
+            tile = tile_for(self.id, kind, region, tile)
+        op = Op(self.actor, kind, accesses, payload=tile, call=self.call, deferred=self._deferred)
+        await _stand_at_gate(op)
 
-    async def get(self, target: Region, source: Region) -> None:
+    async def poll(self, region: Region, predicate: Callable[[Tile], bool]) -> Tile:
+        """Park until a region's *data* satisfies a predicate, and return it (flag-in-data protocols).
+
+        Args:
+            region: an own region, as a rule: ``window[...]``.
+            predicate: takes the tile, says whether to go on; must depend on nothing else.
+
+        A synchronising read: what it orders depends on values, so a kernel that polls is judged by exploration.
+        """
+        if region.__class__ is not Region or region.world is not self._world:
+            raise no_region(self.id, "poll", region)
+        if not callable(predicate):
+            raise MisuseError(f"rank {self.id}: poll of {region} takes a function of the tile; got {predicate!r}")
+        op = Op(self.actor, POLL, region.reads, payload=predicate, call=self.call)
+        return await _stand_at_gate(op)  # type: ignore[no-any-return]
+
+    async def get(self, target: Region, source: Region, *, nbi: bool = False) -> None:
         """Copy a peer's region into an own region.
+
+        Args:
+            target: an own region.
+            source: ``window.at(peer)[...]``.
+            nbi: non-blocking: done only after a `quiet` (under a model in which things land later).
 
         A get whose source and destination are the same elements is a read.
         """
-        self._check_copy("get", target, source)
+        check_copy(self.id, "get", target, source, self._world)
         if target.owner != self.id:
             raise MisuseError(f"rank {self.id}: get into {target}; a get copies into an own region: window[...]")
-        await _stand_at_gate(Op(self._actor, GET, (*source.reads, *_written(target, source)), call=self.call))
+        accesses = (*source.reads, *written_by(target, source))
+        late = nbi and self._deferred
+        await _stand_at_gate(Op(self.actor, GET, accesses, call=self.call, late=late, deferred=self._deferred))
 
-    async def put(self, target: Region, source: Any, *, atomic: Literal["add"] | None = None) -> None:  # noqa: ANN401
+    async def put(
+        self, target: Region, source: Any, *, atomic: Literal["add"] | None = None, nbi: bool = False  # noqa: ANN401
+    ) -> None:
         """Copy an own region, or a private array, into a peer's region.
 
         Args:
             target: ``window.at(peer)[...]``.
             source: an own region, or an array, of the target's shape and dtype.
             atomic: "add" adds element by element instead, atomic against other adds.
+            nbi: non-blocking: an own region is read only when the copy is made, some time up to this
+                actor's next `quiet` (under a model in which things land later).
 
         A put whose source and destination are the same elements is a read.
         """
-        if target.__class__ is not Region or target.world is not self._world:
-            raise self._no_region("put", target)
-        if source.__class__ is Region:
-            self._check_copy("put", target, source)
-            if source.owner != self.id:
-                raise MisuseError(f"rank {self.id}: put from {source}; a put copies from an own region: window[...]")
-            written = _written(target, source) if atomic is None else self._adds(PUT, target, atomic)
-            await _stand_at_gate(Op(self._actor, PUT, (*source.reads, *written), call=self.call))
-        else:
-            tile = self._tile(PUT, target, source)
-            accesses = target.writes if atomic is None else self._adds(PUT, target, atomic)
-            await _stand_at_gate(Op(self._actor, PUT, accesses, payload=tile, call=self.call))
+        accesses, tile = self._put(PUT, target, source, atomic)
+        late = nbi and self._deferred and tile is None
+        op = Op(self.actor, PUT, accesses, payload=tile, call=self.call, late=late, deferred=self._deferred)
+        await _stand_at_gate(op)
 
-    async def notify(self, cell: Cell, value: int = 1, op: str = ATOMIC_ADD) -> None:
+    async def put_signal(  # noqa: PLR0913 - a put and a notify in one
+        self, target: Region, source: Any, cell: Cell, value: int = 1, op: str = ATOMIC_ADD, *, nbi: bool = False  # noqa: ANN401
+    ) -> None:
+        """Put, and notify the receiver when this put's own data is there (nothing is said of other puts).
+
+        Args:
+            target: ``window.at(peer)[...]``.
+            source: an own region, or an array, of the target's shape and dtype.
+            cell: ``signal.at(peer)[...]``.
+            value: what to add or to set.
+            op: `AtomicAdd` or `Set`.
+            nbi: as for `put`.
+
+        """
+        accesses, tile = self._put(PUT_SIGNAL, target, source, None)
+        value = change_of(self.id, PUT_SIGNAL, cell, value, op, self._world)
+        late = nbi and self._deferred and tile is None
+        step = Op(
+            self.actor, PUT_SIGNAL, accesses, cell, op, value, payload=tile, call=self.call, late=late,
+            deferred=self._deferred,
+        )  # fmt: skip
+        await _stand_at_gate(step)
+
+    # Signals.
+
+    async def notify(
+        self, cell: Cell, value: int = 1, op: str = ATOMIC_ADD, *, order: Literal["release", "relaxed"] = "release"
+    ) -> None:
         """Add to a cell of a peer (or an own one), or set it.
 
         Args:
             cell: ``signal.at(peer)[...]``.
             value: what to add (may be negative) or to set.
             op: `AtomicAdd` or `Set`.
+            order: "release": it lands after all that this actor wrote before; "relaxed": ordered by nothing
+                but what the memory model orders. Under ``sc`` there is no difference.
 
         """
-        if cell.__class__ is not Cell or cell.world is not self._world:
-            raise self._no_cell("notify", cell, "signal.at(peer)[...]")
-        if op not in (ATOMIC_ADD, SET):
-            raise MisuseError(f"rank {self.id}: notify of {cell}: op={op!r}; use AtomicAdd or Set")
-        if value.__class__ is not int:
-            value = self._integer("notify", cell, value)
-        if not cell.low <= value <= cell.high:
-            raise MisuseError(f"rank {self.id}: notify of {cell}: value {value} is outside {cell.low} to {cell.high}")
-        await _stand_at_gate(Op(self._actor, NOTIFY, (), cell, op, value, call=self.call))
+        value = change_of(self.id, NOTIFY, cell, value, op, self._world)
+        if order not in ("release", "relaxed"):
+            raise MisuseError(f"rank {self.id}: notify of {cell}: order={order!r}; use 'release' or 'relaxed'")
+        relaxed = order == "relaxed"
+        step = Op(self.actor, NOTIFY, (), cell, op, value, call=self.call, relaxed=relaxed, deferred=self._deferred)
+        await _stand_at_gate(step)
 
     async def wait(self, condition: Condition, *, consume: bool = False) -> None:
         """Park until the condition on an own cell holds.
@@ -170,102 +227,76 @@ class Rank:
             consume: subtract the compared value as it passes; otherwise the cell stays as it is.
 
         """
-        self._check_condition("wait", condition)
+        check_condition(self.id, "wait", condition, self._world)
         cell, how, expected = condition.cell, condition.compare, condition.expected
-        await _stand_at_gate(Op(self._actor, WAIT, (), cell, how, expected, bool(consume), call=self.call))
+        await _stand_at_gate(Op(self.actor, WAIT, (), cell, how, expected, bool(consume), call=self.call))
 
     async def test(self, condition: Condition) -> bool:
         """Say whether the condition on an own cell holds now, without waiting."""
-        self._check_condition("test", condition)
-        op = Op(self._actor, TEST, (), condition.cell, condition.compare, condition.expected, call=self.call)
+        check_condition(self.id, "test", condition, self._world)
+        op = Op(self.actor, TEST, (), condition.cell, condition.compare, condition.expected, call=self.call)
         return await _stand_at_gate(op)  # type: ignore[no-any-return]
 
-    # What follows says what is wrong; none of it runs for a correct operation on arrays.
+    # Order of what lands later.
 
-    def _no_region(self, what: str, region: object) -> MisuseError:
-        if isinstance(region, Region):
-            return MisuseError(f"rank {self.id}: {what} of {region}, which belongs to another run; use this run's windows")
-        return MisuseError(f"rank {self.id}: {what} takes a region, window[...] or window.at(peer)[...]; got {_shown(region)}")
+    async def fence(self) -> None:
+        """Order this actor's earlier remote writes before its later ones, to each destination separately."""
+        await _stand_at_gate(Op(self.actor, FENCE, call=self.call))
 
-    def _no_cell(self, what: str, cell: object, right: str) -> MisuseError:
-        if isinstance(cell, Cell):
-            return MisuseError(f"rank {self.id}: {what} of {cell}, which belongs to another run; use this run's signals")
-        return MisuseError(f"rank {self.id}: {what} takes a cell, {right}; got {_shown(cell)}")
+    async def quiet(self) -> None:
+        """Wait until all of this actor's outstanding writes have landed."""
+        await _stand_at_gate(Op(self.actor, QUIET, call=self.call))
 
-    def _check_condition(self, what: str, condition: Condition) -> None:
-        if condition.__class__ is not Condition:
-            right = "; compare it, as in signal[peer] >= 1" if isinstance(condition, Cell) else ""
-            raise MisuseError(
-                f"rank {self.id}: {what} takes a condition on an own cell, signal[peer] >= 1; "
-                f"got {_shown(condition)}{right}"
-            )
-        cell = condition.cell
-        if cell.world is not self._world:
-            raise self._no_cell(what, cell, "signal[...]")
-        if cell.owner != self.id:
-            raise MisuseError(f"rank {self.id}: {what} for {condition}; a rank waits on its own cells: {cell.signal}[...]")
+    # Streams.
 
-    def _integer(self, what: str, cell: Cell, value: Any) -> int:  # noqa: ANN401
-        if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
-            raise MisuseError(f"rank {self.id}: {what} of {cell}: value {value!r} is no integer")
-        return int(value.__index__())
+    async def start(self, program: Callable[..., Coroutine[Any, Any, _Result]], *args: Any) -> Stream[_Result]:  # noqa: ANN401
+        """Start a stream: a further task of this rank, which runs ``program(rank, *args)`` with a `Rank` of its own.
 
-    def _adds(self, kind: str, region: Region, atomic: object) -> tuple[Access]:
-        if atomic != "add":
-            raise MisuseError(f"rank {self.id}: {kind} to {region}: atomic={atomic!r}; use atomic='add' or leave it out")
-        if region.dtype.kind == "b":
-            raise MisuseError(f"rank {self.id}: {kind} to {region}: booleans cannot be added; use an integer window")
-        return region.adds
+        Everything before the start happens before everything in the stream. Each stream must be joined
+        in the call that started it.
+        """
+        if not callable(program):
+            raise MisuseError(f"rank {self.id}: start({program!r}); give an async function that takes a Rank first")
+        self._started += 1
+        stream: Stream[_Result] = Stream(self.actor.stream(self._started), program, args)
+        self.open_streams.append(stream.actor.name)
+        await _stand_at_gate(Op(self.actor, START, link=stream.actor.name, payload=stream, call=self.call))
+        return stream
 
-    def _tile(self, kind: str, region: Region, tile: Any) -> Tile:  # noqa: ANN401
-        """Return `tile` as an array that fits the region, or say why it does not."""
-        place = f"rank {self.id}: {kind} to {region}"
-        if not isinstance(tile, np.ndarray | np.generic):
-            if region.shape != () or not isinstance(tile, bool | int | float | complex):
-                got = _shown(tile)
-                raise MisuseError(f"{place} takes an array of shape {region.shape} and dtype {region.dtype}; got {got}")
-            try:
-                array = np.array(tile, dtype=region.dtype)
-            except (OverflowError, TypeError, ValueError) as error:
-                raise MisuseError(f"{place}: {tile!r} does not fit dtype {region.dtype}") from error
-            if region.dtype.kind in "biu" and array != tile:
-                raise MisuseError(f"{place}: {tile!r} does not fit dtype {region.dtype}")
-            return array
-        if tile.shape != region.shape:
-            raise MisuseError(f"{place}: the tile has shape {tile.shape}, the region has shape {region.shape}")
-        if tile.dtype != region.dtype:
-            raise MisuseError(
-                f"{place}: the tile has dtype {tile.dtype}, the window has {region.dtype}; convert it with .astype"
-            )
-        return np.asarray(tile)
+    async def join(self, stream: Stream[_Result]) -> _Result:
+        """Wait until a stream that this actor started has finished, and return what its program returned."""
+        name = stream.actor.name if isinstance(stream, Stream) else None
+        if name not in self.open_streams:
+            raise MisuseError(f"rank {self.id}: join({name or stream!r}); join a stream that this actor started, once")
+        await _stand_at_gate(Op(self.actor, JOIN, link=name, call=self.call))
+        self.open_streams.remove(name)
+        return stream.result
 
-    def _check_copy(self, what: str, target: Region, source: Region) -> None:
-        for region in (target, source):
-            if region.__class__ is not Region or region.world is not self._world:
-                raise self._no_region(what, region)
-        if source.shape != target.shape or source.dtype != target.dtype:
-            raise MisuseError(
-                f"rank {self.id}: {what} from {source} to {target}: the source has shape {source.shape} and dtype "
-                f"{source.dtype}, the target {target.shape} and {target.dtype}; they must be the same"
-            )
+    def stream_barrier(self, parties: int) -> StreamBarrier:
+        """Return a barrier for so many streams of this rank; each of them awaits ``rank.sync(barrier)``."""
+        if isinstance(parties, bool) or not isinstance(parties, int) or parties < 1:
+            raise MisuseError(f"rank {self.id}: stream_barrier({parties!r}); give the number of streams that meet")
+        self._started += 1
+        return StreamBarrier(f"{self.actor.name}/{self._started}", self.id, parties)
 
+    async def sync(self, barrier: StreamBarrier) -> None:
+        """Wait until every party of a rank-local barrier has come. It completes no remote write."""
+        if not isinstance(barrier, StreamBarrier) or barrier.rank != self.id:
+            raise MisuseError(f"rank {self.id}: sync takes a stream barrier of this rank, rank.stream_barrier(n)")
+        link = barrier.next(self.actor.name)
+        await _stand_at_gate(Op(self.actor, SYNC, amount=barrier.parties, link=link, call=self.call))
 
-def _shown(value: object) -> str:
-    """Write what was given instead, the same in every process and never at length."""
-    if isinstance(value, Region | Cell):
-        return str(value)
-    if isinstance(value, Condition):
-        return f"the condition {value}"
-    if isinstance(value, WindowView | SignalView):
-        return f"all of {value.name!r}; index it"
-    if isinstance(value, np.ndarray):
-        return f"an array of shape {value.shape}"
-    if isinstance(value, str | int | float | complex | None):
-        return repr(value)
-    return f"an object of type {type(value).__name__}"
-
-
-def _written(target: Region, source: Region) -> tuple[Access]:
-    """Return the access to a copy's destination: a read where it copies elements onto themselves."""
-    same = target.slot == source.slot and target.spans == source.spans
-    return target.reads if same else target.writes
+    def _put(
+        self, kind: str, target: Region, source: Any, atomic: Literal["add"] | None  # noqa: ANN401
+    ) -> tuple[tuple[Access, ...], Tile | None]:
+        """Return the accesses of a put, and its tile if the source is a private array."""
+        if target.__class__ is not Region or target.world is not self._world:
+            raise no_region(self.id, kind, target)
+        if source.__class__ is not Region:
+            tile = tile_for(self.id, kind, target, source)
+            return (target.writes if atomic is None else adds_of(self.id, kind, target, atomic)), tile
+        check_copy(self.id, kind, target, source, self._world)
+        if source.owner != self.id:
+            raise MisuseError(f"rank {self.id}: {kind} from {source}; a put copies from an own region: window[...]")
+        written = written_by(target, source) if atomic is None else adds_of(self.id, kind, target, atomic)
+        return (*source.reads, *written), None

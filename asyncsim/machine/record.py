@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from asyncsim.machine.site import Sites
 from asyncsim.trace.event import Event
+from asyncsim.trace.late import index_of
+from asyncsim.trace.region import READ
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,34 +35,45 @@ class Recorder:
         memory: looked at, never touched.
         places: where each actor is, by its order.
         sites: shared by the runs of a case, so that each line is looked up once.
+        late: there are wires; a landing is noted with the place of its issue.
 
     """
 
-    def __init__(self, memory: Memory, places: Mapping[int, Place], sites: Sites) -> None:
+    def __init__(self, memory: Memory, places: Mapping[int, Place], sites: Sites, *, late: bool) -> None:
         """Start with no event."""
         self.events: list[Event] = []
+        self._issues: dict[tuple[str, int], Event] = {}
+        self._counts: dict[int, int] = {}
+        self._late = late
         self._memory = memory
         self._places = places
         self._sites = sites
 
     def __call__(self, op: Op, outcome: Any) -> None:  # noqa: ANN401 - whatever an effect returns
         """Note a step that was just taken."""
-        place = self._places[op.actor.order]
-        rank = place.rank
-        at = self._sites.of(place.coroutine)
-        step = len(self.events)
-        memory = self._memory
-        if op.cell is None:
-            data = (op.payload if outcome is None else outcome).tobytes()
-            event = Event(step, op, rank.call, rank.phase_name, at, data)
-            if memory.unwritten:
-                event.unwritten = any(access.region in memory.unwritten for access in op.accesses if access.mode == "read")
+        if op.actor.wire:
+            issue = self._issues[op.actor.name.partition(">")[0], index_of(op.actor.name)]
+            call, phase, at = issue.call, issue.phase, issue.at
         else:
-            have = memory.cells[op.cell.slot]
+            place = self._places[op.actor.order]
+            rank = place.rank
+            call, phase, at = rank.call, rank.phase_name, self._sites.of(place.coroutine)
+        memory = self._memory
+        event = Event(len(self.events), op, call, phase, at)
+        tile = op.payload if outcome is None else outcome
+        if op.accesses and hasattr(tile, "tobytes"):
+            event.data = tile.tobytes()
+        if op.cell is not None:
+            event.have = memory.cells[op.cell.slot]
             if op.consume:
-                have = op.cell.wrapped(have + op.amount)
-            event = Event(step, op, rank.call, rank.phase_name, at, None, have)
+                event.have = op.cell.wrapped(event.have + op.amount)
+        elif memory.unwritten:
+            event.unwritten = any(access.region in memory.unwritten for access in op.accesses if access.mode == READ)
         self.events.append(event)
+        if op.deferred:
+            self._issues[op.actor.name, self._counts.get(op.actor.order, 0)] = event
+        if self._late and not op.actor.wire:
+            self._counts[op.actor.order] = self._counts.get(op.actor.order, 0) + 1
 
     def pending(self, op: Op) -> Event:
         """Describe an operation that still stands at the gate."""

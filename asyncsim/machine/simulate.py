@@ -8,24 +8,30 @@ would cost two switches a step instead of at most one.
 from __future__ import annotations
 
 import linecache
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import trio
 
 from asyncsim.machine.case import MISSING, Case, Run, checked, copied
-from asyncsim.machine.gate import Gate, Scheduler
+from asyncsim.machine.effect import Immediate
+from asyncsim.machine.gate import Effects, Gate, Scheduler
 from asyncsim.machine.memory import Memory
 from asyncsim.machine.rank import Rank
 from asyncsim.machine.record import Place, Recorder
+from asyncsim.machine.wires import Wires
 from asyncsim.machine.site import module_name, shown_path
 from asyncsim.trace.digest import digest_value
 from asyncsim.trace.errors import KernelError, MisuseError
 from asyncsim.trace.event import STOPPED, Footer, Trace
-from asyncsim.trace.op import Op
+from asyncsim.trace.late import model_of
+from asyncsim.trace.op import START, Op
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterator
+
+    from asyncsim.machine.stream import Stream
 
     from asyncsim.trace.event import Event
     from asyncsim.trace.world import Actor
@@ -82,17 +88,22 @@ class _Simulation:
         self.case = case
         self.inputs = case.inputs  # made here, where a mistake in them reaches the caller as it is
         self.memory = Memory(world, case.seed)
-        self.gate = Gate(self.memory, scheduler, moving=world.ranks, max_steps=case.max_steps)
-        self.places = {actor.order: Place(Rank(actor, world)) for actor in world.actors}
+        model = model_of(case.memory)
+        effects: Effects = Wires(self.memory, model, case.atom) if model.late else Immediate(self.memory)
+        self.gate = Gate(self.memory, effects, scheduler, moving=world.ranks, max_steps=case.max_steps)
+        self.deferred = model.late
+        self.places = {actor.order: Place(Rank(actor, world, deferred=model.late)) for actor in world.actors}
         self.tasks: dict[int, trio.lowlevel.Task] = {}
         self.outputs: list[list[Any]] = [[MISSING] * world.ranks for _ in range(case.calls)]
         self.error: Exception | None = None
         self.pending: list[Event] = []
         self.record = record
-        self.recorder = None if record is None else Recorder(self.memory, self.places, case.sites)
+        self.recorder = None if record is None else Recorder(self.memory, self.places, case.sites, late=model.late)
         self.gate.observer = self.recorder
         self.scope = trio.CancelScope()
-        self.unstarted = list(reversed(world.actors))
+        self.unstarted: list[Callable[[], Coroutine[Any, Any, None]]] = [
+            partial(self._drive, actor) for actor in reversed(world.actors)
+        ]
         scheduler.begin(world.actors)
 
     async def run(self) -> Run:
@@ -116,35 +127,50 @@ class _Simulation:
 
     def _start_next(self) -> None:
         """Start one actor: the next starts when this one stands at the gate, so trio has no order to choose."""
-        actor = self.unstarted.pop()
-        self.children.start_soon(self._drive, actor, [xs[actor.rank] for xs in self.inputs])
+        self.children.start_soon(self.unstarted.pop())
 
-    async def _drive(self, actor: Actor, inputs: list[Any]) -> None:
-        """Take one actor through all its calls."""
-        self.tasks[actor.order] = trio.lowlevel.current_task()
+    async def _drive(self, actor: Actor) -> None:
+        """Take a rank through all its calls."""
         place = self.places[actor.order]
         views = self.case.world.views(actor.rank)
         rank = place.rank
-        try:
-            for call, x in enumerate(inputs):
+        with self._as_task(actor, place):
+            for call, xs in enumerate(self.inputs):
                 rank.call = call
                 rank.phase_name = ""
-                self.outputs[call][actor.rank] = await self._call(place, copied(x), views)
-            self.gate.leave()
+                started = partial(self.case.kernel.start, rank, copied(xs[actor.rank]), views)
+                self.outputs[call][actor.rank] = _output(await self._call(place, started))
+
+    async def _drive_stream(self, stream: Stream[Any], parent: Rank) -> None:
+        """Take a stream through its program."""
+        actor = stream.actor
+        rank = Rank(actor, self.case.world, deferred=self.deferred)
+        rank.call, rank.phase_name = parent.call, parent.phase_name
+        place = self.places[actor.order] = Place(rank)
+        with self._as_task(actor, place):
+            stream.value = await self._call(place, partial(stream.program, rank, *stream.args))
+
+    @contextmanager
+    def _as_task(self, actor: Actor, place: Place) -> Iterator[None]:
+        """Let the present trio task be the actor's, and hand the turn on when it has finished."""
+        self.tasks[actor.order] = trio.lowlevel.current_task()
+        try:
+            yield
+            self.gate.leave(actor)
             self._hand_on(self.gate.next())
         except _Raised as raised:
-            self._fail(_kernel_error(raised.__cause__, actor, rank.call, self._trace(STOPPED)))
+            self._fail(_kernel_error(raised.__cause__, actor, place.rank.call, self._trace(STOPPED)))
         except Exception as error:  # noqa: BLE001 - a scheduler's: it reaches the caller as it is
             self._fail(error)
 
-    async def _call(self, place: Place, x: Any, views: Any) -> Any:  # noqa: ANN401 - a kernel returns what it likes
-        """Run one call of the kernel, sending into it what each operation gave."""
+    async def _call(self, place: Place, start: Callable[[], Any]) -> Any:  # noqa: ANN401 - a kernel returns what it likes
+        """Run one call of a program, sending into it what each operation gave."""
         gate = self.gate
         coroutine: Any = None
         outcome: Any = None
         try:
             try:
-                coroutine = place.coroutine = self.case.kernel.start(place.rank, x, views)
+                coroutine = place.coroutine = start()
             except Exception as error:
                 raise _Raised from error
             while True:
@@ -154,7 +180,8 @@ class _Simulation:
                         coroutine.throw(MisuseError(_FOREIGN))
                         raise MisuseError(_FOREIGN)  # noqa: TRY301 - the kernel swallowed it; it is no less wrong
                 except StopIteration as stop:
-                    return _output(stop.value)
+                    _check_joined(place.rank)
+                    return stop.value
                 except Exception as error:
                     raise _Raised from error
                 gate.arrive(op)
@@ -163,6 +190,9 @@ class _Simulation:
                     self._hand_on(chosen)
                     await trio.lowlevel.wait_task_rescheduled(_abort)
                 outcome = gate.perform(op)
+                if op.kind == START:
+                    gate.enter()
+                    self.unstarted.append(partial(self._drive_stream, op.payload, place.rank))
                 if gate.ending is not None:
                     self._hand_on(None)
                     await trio.lowlevel.checkpoint()
@@ -197,6 +227,13 @@ _FOREIGN = "the kernel awaits something that is no operation of its rank; a kern
 
 _NOT_THE_AUTHORS = ("asyncsim", "trio", "asyncio", "numpy", "ml_dtypes")
 """Packages an error may come out of, where the author's line is the one that called them."""
+
+
+def _check_joined(rank: Rank) -> None:
+    if rank.open_streams:
+        names = ", ".join(rank.open_streams)
+        error = MisuseError(f"rank {rank.id} returns while its stream {names} runs; join each stream: await rank.join(stream)")
+        raise _Raised from error
 
 
 def _output(value: Any) -> Any:  # noqa: ANN401 - a kernel returns what it likes, within reason

@@ -1,5 +1,8 @@
 """Round robin: the next ready actor after the last one. The friendly, fair schedule; the reference.
 
+What was issued lands as soon as it may, before anybody moves on: so a fair run under a model in
+which things land late is the run under sequential consistency.
+
 Source: none needed; it is what an event loop with one queue does.
 """
 
@@ -34,7 +37,9 @@ class Fifo:
         self._last = -1
 
     def choose(self, ready: Sequence[Op]) -> Op:
-        """Return the next one."""
+        """Return the next one; landings first."""
+        if ready[-1].actor.wire:  # wires come after all other actors
+            return next(op for op in ready if op.actor.wire)
         op = next_after(ready, self._last)
         self._last = op.actor.order
         return op

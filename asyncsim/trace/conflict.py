@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.op import ATOMIC_ADD, NOTIFY, SET, WAIT
-from asyncsim.trace.region import ADD, READ, spans_overlap
+from asyncsim.trace.op import ATOMIC_ADD, LAND, LOCAL, NOTIFY, PUT_SIGNAL, SET, WAIT
+from asyncsim.trace.region import ADD, READ, WRITE, spans_overlap
 
 if TYPE_CHECKING:
     from asyncsim.trace.op import Op
-    from asyncsim.trace.region import Access
+    from asyncsim.trace.region import Access, Cell
 
 
 def accesses_conflict(a: Access, b: Access) -> bool:
@@ -24,17 +24,59 @@ def accesses_conflict(a: Access, b: Access) -> bool:
 
 
 def conflict(a: Op, b: Op) -> bool:
-    """Say whether the two operations may not commute, or one may enable or disable the other."""
-    if a.cell is not None and b.cell is not None:
-        return a.cell.slot == b.cell.slot and _cells_conflict(a, b)
-    return any(accesses_conflict(x, y) for x in a.accesses for y in b.accesses)
+    """Say whether the two operations may not commute, or one may enable or disable the other.
+
+    Not here: what program order, starting, joining and landing of the very same operation order.
+    """
+    x, y = _present_cell(a), _present_cell(b)
+    if x is not None and y is not None and x.slot == y.slot and _cells_conflict(a, b):
+        return True
+    own = a.actor.rank == b.actor.rank
+    return any(
+        accesses_conflict(x, y)
+        for x in present_accesses(a, own=own)
+        for y in present_accesses(b, own=own)
+    )
+
+
+def changes_commute(a: Op, b: Op) -> bool:
+    """Say whether two landings at one place give the same in either order: two adds do."""
+    if a.cell is not None:
+        return a.how == b.how == ATOMIC_ADD
+    return a.accesses[0].mode == b.accesses[0].mode == ADD
+
+
+def present_accesses(op: Op, *, own: bool) -> tuple[Access, ...]:
+    """Return what the operation touches at its own step, in the eyes of its own rank or of the others.
+
+    Under a model with late effects an issue only reads its sources; a local store is seen by its own
+    rank at the issue, and by all others when it lands.
+    """
+    if op.kind == LAND and op.link == LOCAL:
+        return () if own else op.accesses
+    if not op.deferred:
+        return op.accesses
+    sources = () if op.late else op.accesses[:-1]
+    target = op.accesses[-1:] if op.accesses and (op.accesses[-1].mode == READ or (own and stores_locally(op))) else ()
+    return sources + target
+
+
+def stores_locally(op: Op) -> bool:
+    """Say whether an issue changes memory at once in the eyes of its own rank."""
+    target = op.accesses[-1]
+    return target.mode == WRITE and target.region.owner == op.actor.rank and not op.late
+
+
+def _present_cell(op: Op) -> Cell | None:
+    return None if op.deferred and op.kind in (NOTIFY, PUT_SIGNAL) else op.cell
 
 
 def _cells_conflict(a: Op, b: Op) -> bool:
-    if a.kind == NOTIFY and b.kind == NOTIFY:
+    changes_a, changes_b = (op.kind in (NOTIFY, PUT_SIGNAL, LAND) for op in (a, b))
+    if changes_a and changes_b:
         if a.how == SET and b.how == SET:
             return a.amount != b.amount
         return not a.how == b.how == ATOMIC_ADD
-    if a.kind == NOTIFY or b.kind == NOTIFY:
+    if changes_a or changes_b:
         return True
     return (a.kind == WAIT and a.consume) or (b.kind == WAIT and b.consume)

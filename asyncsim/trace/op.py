@@ -12,10 +12,18 @@ if TYPE_CHECKING:
     from asyncsim.trace.world import Actor
 
 LOAD, STORE, REMOTE_LOAD, REMOTE_STORE, GET, PUT = "load", "store", "remote_load", "remote_store", "get", "put"
-NOTIFY, WAIT, TEST = "notify", "wait", "test"
-KINDS = (LOAD, STORE, REMOTE_LOAD, REMOTE_STORE, GET, PUT, NOTIFY, WAIT, TEST)
+NOTIFY, WAIT, TEST, PUT_SIGNAL, POLL = "notify", "wait", "test", "put_signal", "poll"
+FENCE, QUIET = "fence", "quiet"
+START, JOIN, SYNC = "start", "join", "sync"
+FETCH, LAND = "fetch", "land"
+KINDS = (
+    LOAD, STORE, REMOTE_LOAD, REMOTE_STORE, GET, PUT, NOTIFY, WAIT, TEST, PUT_SIGNAL, POLL,
+    FENCE, QUIET, START, JOIN, SYNC, FETCH, LAND,
+)  # fmt: skip
 
 ATOMIC_ADD, SET = "AtomicAdd", "Set"
+LOCAL = "local"
+"""The link of a landing that shows a local store to the peers."""
 
 
 @dataclass(slots=True, eq=False)
@@ -34,6 +42,12 @@ class Op:
         consume: a wait that subtracts `amount` as it passes.
         payload: the tile of a store, or of a put from a private array.
         call: which call of the kernel, from 0.
+        late: a non-blocking copy: its source is read only when it lands.
+        relaxed: a notify that may overtake what its actor wrote before.
+        link: the stream that is started or joined; the barrier that is synced on; for a landing of a
+            local store "local".
+        deferred: the memory model lets its remote effects land later: what it does at its own step
+            is only to read its sources and, in the eyes of its own rank, to store.
 
     """
 
@@ -46,17 +60,32 @@ class Op:
     consume: bool = False
     payload: Any = None
     call: int = 0
+    late: bool = False
+    relaxed: bool = False
+    link: str = ""
+    deferred: bool = False
 
     def __str__(self) -> str:
         """Write it as a sentence without a subject: ``remote_load of data[0, 0:64]@1``."""
+        if self.link and self.cell is None and not self.accesses:
+            return f"{self.kind} {self.link}"
+        places = self._places()
         if self.cell is None:
-            joint = " to " if self.kind in (STORE, REMOTE_STORE) else " of "
-            places = " from " if self.kind == GET else " of "
-            if len(self.accesses) == 1:
-                return f"{self.kind}{joint}{self.accesses[0].region}"
-            source, target = self.accesses
-            return f"{self.kind}{places}{source.region} to {target.region}"
-        if self.kind == NOTIFY:
-            return f"notify {self.cell} {':=' if self.how == SET else '+='} {self.amount}"
+            return f"{self.kind} {places}".rstrip()
+        change = f"{self.cell} {':=' if self.how == SET else '+='} {self.amount}"
+        if self.kind in (NOTIFY, LAND):
+            return f"{self.kind} {change}"
+        if self.kind == PUT_SIGNAL:
+            return f"{self.kind} {places}, {change}"
         consuming = " and subtract" if self.consume else ""
         return f"{self.kind} {self.cell} {SYMBOLS[self.how]} {self.amount}{consuming}"
+
+    def _places(self) -> str:
+        """Write the regions with the prepositions that the kind asks for."""
+        if not self.accesses:
+            return ""
+        if len(self.accesses) == 1:
+            joint = "to" if self.kind in (STORE, REMOTE_STORE, PUT, PUT_SIGNAL, LAND) else "of"
+            return f"{joint} {self.accesses[0].region}"
+        source, target = self.accesses
+        return f"{'from' if self.kind == GET else 'of'} {source.region} to {target.region}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from asyncsim.trace.errors import MisuseError
@@ -74,6 +74,18 @@ class Region:
         object.__setattr__(self, "reads", (Access(self, READ),))
         object.__setattr__(self, "writes", (Access(self, WRITE),))
         object.__setattr__(self, "adds", (Access(self, ADD),))
+
+    def piece(self, start: int, stop: int, mode: str) -> Access:
+        """Return the access to elements `start` to `stop`, in row-major order, of this region alone."""
+        spans = []
+        at = 0
+        size = self.dtype.itemsize
+        for low, high in self.spans:
+            first, last = max(start - at, 0), min(stop - at, (high - low) // size)
+            if first < last:
+                spans.append((low + first * size, low + last * size))
+            at += (high - low) // size
+        return Access(replace(self, spans=tuple(spans)), mode)
 
     def __str__(self) -> str:
         """Write the region as numpy would index it: ``data[2, 0:64]@1``."""

@@ -16,16 +16,34 @@ from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.layout import SignalLayout, WindowLayout
 from asyncsim.trace.region import Cell, Region
 
-STREAMS_A_RANK = 1 << 16
+WIRES = 1 << 80
+"""The order of wires begins here: they come after all actors that are tasks."""
+STREAM_BITS = 12
+"""A task may start so many streams (2 ** 12) ..."""
+STREAM_DEPTH = 4
+"""... which may start streams in turn, so deep."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Actor:
-    """Who can be scheduled: a task of a rank. `order` is its place in every list of actors."""
+    """Who can be scheduled: a task of a rank, or a wire that carries one landing.
+
+    `order` is its place in every list of actors: ranks ascending, each with its streams, then wires.
+    """
 
     name: str
     rank: int
     order: int
+    depth: int = 0
+    wire: bool = False
+
+    def stream(self, number: int) -> Actor:
+        """Return the `number`-th stream (from 1) that this actor starts: ``2.1`` of rank 2."""
+        if self.depth == STREAM_DEPTH or number >= 1 << STREAM_BITS:
+            limits = f"{STREAM_DEPTH} deep and {(1 << STREAM_BITS) - 1} an actor"
+            raise MisuseError(f"actor {self.name}: too many streams; they go {limits}")
+        shift = STREAM_BITS * (STREAM_DEPTH - self.depth - 1)
+        return Actor(f"{self.name}.{number}", self.rank, self.order + (number << shift), self.depth + 1)
 
 
 class World:
@@ -43,7 +61,7 @@ class World:
             raise MisuseError(f"ranks={ranks!r}; a world has at least one rank")
         self.ranks = ranks
         self.memory = tuple(memory)
-        self.actors = tuple(Actor(str(rank), rank, rank * STREAMS_A_RANK) for rank in range(ranks))
+        self.actors = tuple(Actor(str(rank), rank, rank << STREAM_BITS * STREAM_DEPTH) for rank in range(ranks))
         self.windows: list[WindowLayout] = []
         self.signals: list[SignalLayout] = []
         self.layouts: dict[str, WindowLayout | SignalLayout] = {}

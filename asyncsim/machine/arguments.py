@@ -1,0 +1,127 @@
+"""What operations are given: checked, and turned into what fits; or an error that says what would be right.
+
+None of this runs for a correct operation on arrays, which `Rank` recognises at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.op import ATOMIC_ADD, SET
+from asyncsim.trace.region import Cell, Condition, Region
+from asyncsim.trace.world import SignalView, WindowView
+
+if TYPE_CHECKING:
+    from asyncsim.machine.memory import Tile
+    from asyncsim.trace.region import Access
+    from asyncsim.trace.world import World
+
+
+def no_region(rank: int, what: str, region: object) -> MisuseError:
+    """Return the error for something that is no region of this run."""
+    if isinstance(region, Region):
+        return MisuseError(f"rank {rank}: {what} of {region}, which belongs to another run; use this run's windows")
+    return MisuseError(f"rank {rank}: {what} takes a region, window[...] or window.at(peer)[...]; got {_shown(region)}")
+
+
+def no_cell(rank: int, what: str, cell: object, right: str) -> MisuseError:
+    """Return the error for something that is no cell of this run; `right` says what would be one."""
+    if isinstance(cell, Cell):
+        return MisuseError(f"rank {rank}: {what} of {cell}, which belongs to another run; use this run's signals")
+    return MisuseError(f"rank {rank}: {what} takes a cell, {right}; got {_shown(cell)}")
+
+
+def check_condition(rank: int, what: str, condition: Condition, world: World) -> None:
+    """Refuse what is no condition on an own cell of this run."""
+    if condition.__class__ is not Condition:
+        right = "; compare it, as in signal[peer] >= 1" if isinstance(condition, Cell) else ""
+        raise MisuseError(
+            f"rank {rank}: {what} takes a condition on an own cell, signal[peer] >= 1; got {_shown(condition)}{right}"
+        )
+    cell = condition.cell
+    if cell.world is not world:
+        raise no_cell(rank, what, cell, "signal[...]")
+    if cell.owner != rank:
+        raise MisuseError(f"rank {rank}: {what} for {condition}; a rank waits on its own cells: {cell.signal}[...]")
+
+
+def change_of(rank: int, what: str, cell: Cell, value: Any, op: str, world: World) -> int:  # noqa: ANN401, PLR0913
+    """Return what a cell is changed by, as an integer that it can hold."""
+    if cell.__class__ is not Cell or cell.world is not world:
+        raise no_cell(rank, what, cell, "signal.at(peer)[...]")
+    if op not in (ATOMIC_ADD, SET):
+        raise MisuseError(f"rank {rank}: {what} of {cell}: op={op!r}; use AtomicAdd or Set")
+    if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
+        raise MisuseError(f"rank {rank}: {what} of {cell}: value {value!r} is no integer")
+    number = int(value.__index__())
+    if not cell.low <= number <= cell.high:
+        raise MisuseError(f"rank {rank}: {what} of {cell}: value {number} is outside {cell.low} to {cell.high}")
+    return number
+
+
+def adds_of(rank: int, kind: str, region: Region, atomic: object) -> tuple[Access]:
+    """Return the access of an atomic add, if the window can be added to."""
+    if atomic != "add":
+        raise MisuseError(f"rank {rank}: {kind} to {region}: atomic={atomic!r}; use atomic='add' or leave it out")
+    if region.dtype.kind == "b":
+        raise MisuseError(f"rank {rank}: {kind} to {region}: booleans cannot be added; use an integer window")
+    return region.adds
+
+
+def tile_for(rank: int, kind: str, region: Region, tile: Any) -> Tile:  # noqa: ANN401
+    """Return `tile` as an array that fits the region, or say why it does not."""
+    place = f"rank {rank}: {kind} to {region}"
+    if not isinstance(tile, np.ndarray | np.generic):
+        if region.shape != () or not isinstance(tile, bool | int | float | complex):
+            got = _shown(tile)
+            raise MisuseError(f"{place} takes an array of shape {region.shape} and dtype {region.dtype}; got {got}")
+        try:
+            array = np.array(tile, dtype=region.dtype)
+        except (OverflowError, TypeError, ValueError) as error:
+            raise MisuseError(f"{place}: {tile!r} does not fit dtype {region.dtype}") from error
+        if region.dtype.kind in "biu" and array != tile:
+            raise MisuseError(f"{place}: {tile!r} does not fit dtype {region.dtype}")
+        return array
+    if tile.shape != region.shape:
+        raise MisuseError(f"{place}: the tile has shape {tile.shape}, the region has shape {region.shape}")
+    if tile.dtype != region.dtype:
+        raise MisuseError(
+            f"{place}: the tile has dtype {tile.dtype}, the window has {region.dtype}; convert it with .astype"
+        )
+    return np.asarray(tile)
+
+
+def check_copy(rank: int, what: str, target: Region, source: Region, world: World) -> None:
+    """Refuse a copy whose two regions do not fit each other."""
+    for region in (target, source):
+        if region.__class__ is not Region or region.world is not world:
+            raise no_region(rank, what, region)
+    if source.shape != target.shape or source.dtype != target.dtype:
+        raise MisuseError(
+            f"rank {rank}: {what} from {source} to {target}: the source has shape {source.shape} and dtype "
+            f"{source.dtype}, the target {target.shape} and {target.dtype}; they must be the same"
+        )
+
+
+def written_by(target: Region, source: Region) -> tuple[Access]:
+    """Return the access to a copy's destination: a read where it copies elements onto themselves."""
+    same = target.slot == source.slot and target.spans == source.spans
+    return target.reads if same else target.writes
+
+
+def _shown(value: object) -> str:
+    """Write what was given instead, the same in every process and never at length."""
+    if isinstance(value, Region | Cell):
+        return str(value)
+    if isinstance(value, Condition):
+        return f"the condition {value}"
+    if isinstance(value, WindowView | SignalView):
+        return f"all of {value.name!r}; index it"
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape}"
+    if isinstance(value, str | int | float | complex | None):
+        return repr(value)
+    return f"an object of type {type(value).__name__}"

@@ -1,0 +1,241 @@
+"""Wires: writes that were issued and have not landed yet, and the rules by which they may.
+
+A pending landing may go when
+    L1  the data of its own operation has landed, if it is the signal of a put with signal;
+    L2  no older one of its actor goes to the same place (if places keep order; adds commute);
+    L3  no older one of its actor goes to the same rank and comes from before a fence;
+    L4  no older one of its actor is left at all, if it is a release;
+    L5  a fetch: no older write of its actor to what it reads is pending (if writes are forwarded);
+    L6  local stores of one rank to one place become visible to peers in the order of issue.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from asyncsim.machine.effect import COMPARE, change_cell
+from asyncsim.trace.late import Landing, Model, landings_of
+from asyncsim.trace.op import (
+    ATOMIC_ADD, FENCE, FETCH, GET, LAND, LOAD, LOCAL, NOTIFY, POLL, PUT, PUT_SIGNAL, QUIET, REMOTE_LOAD,
+    REMOTE_STORE, SET, STORE, TEST, WAIT, Op,
+)  # fmt: skip
+from asyncsim.trace.region import ADD, spans_overlap
+
+if TYPE_CHECKING:
+    from asyncsim.machine.memory import Memory, Tile
+    from asyncsim.trace.region import Cell, Region
+    from asyncsim.trace.world import Actor
+
+
+class _Pending:
+    """A landing under way."""
+
+    __slots__ = ("data", "generation", "issuer", "landing", "op", "sequence", "shown", "tile")
+
+    def __init__(  # noqa: PLR0913 - only `_issue` makes one
+        self, landing: Landing, issue: Op, generation: int, sequence: int, tile: Tile | None, data: list[_Pending]
+    ) -> None:
+        self.landing = landing
+        self.issuer = issue.actor
+        self.generation = generation
+        self.sequence = sequence
+        self.tile = tile
+        self.data = data
+        self.shown = False
+        link = LOCAL if landing.local else ""
+        if landing.cell is not None:
+            self.op = Op(landing.actor, LAND, (), landing.cell, landing.how, landing.amount, call=issue.call, link=link)
+        elif landing.source is not None:
+            self.op = Op(landing.actor, FETCH, landing.source.reads, call=issue.call)
+        else:
+            assert landing.access is not None  # noqa: S101 - for the type checker: data or signal
+            self.op = Op(landing.actor, LAND, (landing.access,), call=issue.call, link=link)
+
+
+class Wires:
+    """The effects of operations under a model that is late.
+
+    Args:
+        memory: what has landed.
+        model: which orders hold.
+        atom: a tile of more elements lands in pieces of so many.
+
+    """
+
+    def __init__(self, memory: Memory, model: Model, atom: int | None) -> None:
+        """Start with nothing under way."""
+        self._memory = memory
+        self._model = model
+        self._atom = atom
+        self._pending: dict[int, list[_Pending]] = {}
+        self._by_wire: dict[int, _Pending] = {}
+        self._generation: dict[int, int] = {}
+        self._issued: dict[int, int] = {}
+        self._sequence = 0
+
+    def passes(self, op: Op) -> bool:
+        """Say whether a wait, poll or quiet can go on now, in the eyes of its actor."""
+        own = self._pending.get(op.actor.order, ())
+        if op.kind == QUIET:
+            return not own
+        if op.kind == POLL:
+            return bool(op.payload(self._view(op.accesses[0].region, op.actor)))
+        cell = op.cell
+        assert cell is not None  # noqa: S101 - for the type checker: a wait has a cell
+        if op.consume and self._model.place_order and any(_sets(pending.landing, cell) for pending in own):
+            return False  # it changes the cell at once, which must not overtake an own Set
+        return COMPARE[op.how](self._seen(cell, op.actor), op.amount)
+
+    def perform(self, op: Op) -> Any:  # noqa: ANN401 - a tile, a bool or nothing, by kind
+        """Do what the operation does at its own step; what lands later becomes pending."""
+        kind = op.kind
+        if op.actor.wire:
+            return self._land(op)
+        index = self._issued.get(op.actor.order, 0)
+        self._issued[op.actor.order] = index + 1
+        if kind in (LOAD, REMOTE_LOAD, POLL):
+            return self._view(op.accesses[0].region, op.actor)
+        if kind == WAIT:
+            return self._consume(op) if op.consume else None
+        if kind == TEST:
+            assert op.cell is not None  # noqa: S101 - as above
+            return COMPARE[op.how](self._seen(op.cell, op.actor), op.amount)
+        if kind == FENCE:
+            self._generation[op.actor.order] = self._generation.get(op.actor.order, 0) + 1
+        elif kind in (STORE, REMOTE_STORE, PUT, GET, PUT_SIGNAL, NOTIFY):
+            return self._issue(op, index)
+        return None
+
+    def fresh(self) -> list[Op]:
+        """Return the landings that have become possible since this was last asked."""
+        found = []
+        for own in self._pending.values():
+            for place, pending in enumerate(own):
+                if not pending.shown and self._may_go(pending, own[:place]):
+                    pending.shown = True
+                    found.append(pending.op)
+        return found
+
+    def _issue(self, op: Op, index: int) -> Tile | None:
+        """Fix what is fixed at the issue, and let the rest become pending; return the tile, if it is fixed."""
+        own = self._pending.setdefault(op.actor.order, [])
+        generation = self._generation.get(op.actor.order, 0)
+        tile: Tile | None = None
+        if op.accesses and not op.late:
+            tile = op.payload if op.payload is not None else self._view(op.accesses[0].region, op.actor)
+        data: list[_Pending] = []
+        for landing in landings_of(op, index, self._atom):
+            self._sequence += 1
+            kept = None if tile is None or landing.cell is not None else _part(tile, landing.piece).copy()
+            pending = _Pending(landing, op, generation, self._sequence, kept, data if landing.after_data else [])
+            if landing.cell is None:
+                data.append(pending)
+            own.append(pending)
+            self._by_wire[landing.actor.order] = pending
+        return tile
+
+    def _may_go(self, pending: _Pending, older: list[_Pending]) -> bool:
+        """Apply L1 to L6; `older` are the pending ones that its actor issued before it."""
+        landing, model = pending.landing, self._model
+        if pending.op.kind == FETCH:
+            source = pending.op.accesses[0].region
+            return not (model.forwarding and any(_covers(other.landing, source) for other in older))  # L5
+        if landing.release and older:  # L4
+            return False
+        if any(other in older for other in pending.data):  # L1
+            return False
+        for other in older:
+            if other.generation < pending.generation and other.landing.destination == landing.destination:  # L3
+                return False
+            if model.place_order and _same_place(other.landing, landing):  # L2
+                return False
+        return not landing.local or not any(  # L6
+            other.landing.local and other.sequence < pending.sequence and _same_place(other.landing, landing)
+            for others in self._pending.values()
+            for other in others
+            if other.issuer.rank == pending.issuer.rank
+        )
+
+    def _land(self, op: Op) -> Tile | None:
+        """Take one step of a wire: fetch, or land."""
+        pending = self._by_wire[op.actor.order]
+        landing = pending.landing
+        if op.kind == FETCH:
+            tile = self._view(op.accesses[0].region, pending.issuer)
+            pending.tile = _part(tile, landing.piece)
+            assert landing.access is not None  # noqa: S101 - for the type checker: what is fetched lands as data
+            pending.op = Op(landing.actor, LAND, (landing.access,), call=op.call)
+            pending.shown = False
+            return pending.tile
+        self._pending[pending.issuer.order].remove(pending)
+        del self._by_wire[op.actor.order]
+        if landing.cell is not None:
+            change_cell(self._memory, landing.cell, landing.how, landing.amount)
+            return None
+        assert landing.access is not None  # noqa: S101 - for the type checker: data or signal
+        assert pending.tile is not None  # noqa: S101 - fixed at the issue, or fetched
+        self._memory.deposit(landing.access, pending.tile, landing.piece)
+        return pending.tile
+
+    def _consume(self, op: Op) -> None:
+        assert op.cell is not None  # noqa: S101 - as above
+        change_cell(self._memory, op.cell, ATOMIC_ADD, -op.amount)
+
+    def _seen(self, cell: Cell, actor: Actor) -> int:
+        """Return the cell's value in the eyes of an actor: with its own pending changes, if they are forwarded."""
+        value = self._memory.cells[cell.slot]
+        if self._model.forwarding:
+            for pending in self._pending.get(actor.order, ()):
+                landing = pending.landing
+                if landing.cell is not None and landing.cell.slot == cell.slot:
+                    value = landing.amount if landing.how == SET else value + landing.amount
+                    value = cell.wrapped(value)
+        return value
+
+    def _view(self, region: Region, actor: Actor) -> Tile:
+        """Return a region in the eyes of an actor: its rank's local stores, and its own writes if forwarded."""
+        seen = sorted(
+            (
+                pending
+                for own in self._pending.values()
+                for pending in own
+                if self._is_seen(pending, actor) and _covers(pending.landing, region)
+            ),
+            key=lambda pending: pending.sequence,
+        )
+        if not seen:
+            return self._memory.read(region)
+        deposits = [(p.landing.access, p.tile, p.landing.piece) for p in seen]
+        return self._memory.read_over(region, deposits)  # type: ignore[arg-type]  # _is_seen: data with a tile
+
+    def _is_seen(self, pending: _Pending, actor: Actor) -> bool:
+        landing = pending.landing
+        if landing.access is None or landing.source is not None:  # a pending copy is not forwarded
+            return False
+        if landing.local:
+            return pending.issuer.rank == actor.rank
+        return self._model.forwarding and pending.issuer is actor
+
+
+def _sets(landing: Landing, cell: Cell) -> bool:
+    return landing.cell is not None and landing.cell.slot == cell.slot and landing.how == SET
+
+
+def _covers(landing: Landing, region: Region) -> bool:
+    """Say whether a landing changes some element of a region."""
+    access = landing.access
+    return access is not None and access.region.slot == region.slot and spans_overlap(access.region.spans, region.spans)
+
+
+def _same_place(a: Landing, b: Landing) -> bool:
+    """Say whether two landings change a common place and do not commute."""
+    if a.cell is not None and b.cell is not None:
+        return a.cell.slot == b.cell.slot and not a.how == b.how == ATOMIC_ADD
+    if a.access is None or b.access is None:
+        return False
+    return not a.access.mode == b.access.mode == ADD and _covers(a, b.access.region)
+
+
+def _part(tile: Tile, piece: tuple[int, int] | None) -> Tile:
+    """Return the elements of a tile that one landing carries."""
+    return tile if piece is None else tile.reshape(-1)[piece[0] : piece[1]]
