@@ -7,6 +7,7 @@ import pytest
 from schedules import Scripted, run
 
 from asyncsim import Case, MisuseError, Rank, Signal, Window, barrier, kernel, settle, simulate
+from asyncsim.machine.effect import Immediate
 from asyncsim.machine.gate import Gate
 from asyncsim.machine.memory import Memory
 from asyncsim.trace.op import NOTIFY, TEST, WAIT, Op
@@ -25,12 +26,19 @@ PRIMITIVES = {
     "notify": lambda rank, row, cell: rank.notify(cell[0], 1),
     "wait": lambda rank, row, cell: rank.wait(cell[0] >= 0),
     "test": lambda rank, row, cell: rank.test(cell[0] >= 0),
+    "put_signal": lambda rank, row, cell: rank.put_signal(row.at(1)[0], row[0], cell.at(1)[0]),
+    "poll": lambda rank, row, cell: rank.poll(row[0], lambda value: value == 0),
+    "fence": lambda rank, row, cell: rank.fence(),
+    "quiet": lambda rank, row, cell: rank.quiet(),
+    "sync": lambda rank, row, cell: rank.sync(rank.stream_barrier(1)),
 }
+STREAMS = {"start", "join"}
+"""These two come in pairs."""
 
 
 def test_every_async_method_of_a_rank_is_listed_here():
     names = {name for name, member in vars(Rank).items() if inspect.iscoroutinefunction(member)}
-    assert names == set(PRIMITIVES)
+    assert names == set(PRIMITIVES) | STREAMS
 
 
 @pytest.mark.parametrize("name", PRIMITIVES)
@@ -42,6 +50,20 @@ def test_a_primitive_stands_at_the_gate_exactly_once(name):
     result = run(program, [ROW, CELL], record="scripted")
     assert result.choices == ["0"]
     assert [event.op.kind.removeprefix("remote_") for event in result.trace.events] == [name]
+
+
+def test_starting_and_joining_a_stream_stand_at_the_gate_once_each():
+    async def stream(rank, row):
+        await rank.load(row[0])
+        return rank.id
+
+    async def program(rank, row, cell):
+        return await rank.join(await rank.start(stream, row)) if rank.id == 0 else None
+
+    result = run(program, [ROW, CELL], record="scripted")
+    assert result.choices == ["0", "0.1", "0"]
+    assert [event.op.kind for event in result.trace.events] == ["start", "load", "join"]
+    assert result.outputs == [[0, None]]
 
 
 @pytest.mark.parametrize("variant", [{"atomic": "add"}, {}])
@@ -130,7 +152,7 @@ def test_an_eq_wait_can_become_unready_again():
 def test_a_consuming_wait_takes_the_credit_from_the_others():
     world = World(2, [CELL])
     memory = Memory(world, 0)
-    gate = Gate(memory, Scripted(1), moving=2, max_steps=10)
+    gate = Gate(memory, Immediate(memory), Scripted(1), moving=2, max_steps=10)
     cell = world.signals[0].cell(0, 0, 0)
     memory.cells[cell.slot] = 1
     first, second = (Op(actor, WAIT, (), cell, "Ge", 1, consume=True) for actor in world.actors)
@@ -140,7 +162,7 @@ def test_a_consuming_wait_takes_the_credit_from_the_others():
     assert gate.next() is second
     gate.perform(second)
     assert gate.pending() == [first]
-    gate.leave()
+    gate.leave(world.actors[1])
     assert gate.next() is None
     assert gate.ending == "deadlock"
 
@@ -204,7 +226,8 @@ def test_two_simulations_in_one_process_do_not_know_of_each_other():
     class Nested(Scripted):
         def choose(self, ready):
             made = kernel(memory=[ROW, CELL])(inner)
-            gate = Gate(Memory(World(1, made.memory), 0), Scripted(), moving=0, max_steps=1)
+            memory = Memory(World(1, made.memory), 0)
+            gate = Gate(memory, Immediate(memory), Scripted(), moving=0, max_steps=1)
             assert gate.next() is None
             return super().choose(ready)
 

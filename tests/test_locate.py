@@ -210,6 +210,19 @@ def test_every_shipped_kernel_is_found_under_the_name_it_is_listed_by():
     assert all(is_shipped(kernel.ref) for kernel in kernels.values())
 
 
+def test_shipped_packages_may_be_nested(monkeypatch, tmp_path):
+    write(tmp_path / "nested_kernels" / "__init__.py", "")
+    write(tmp_path / "nested_kernels" / "inner" / "__init__.py", "")
+    write(tmp_path / "nested_kernels" / "inner" / "deep.py")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(page, "SHIPPED", "nested_kernels")
+    monkeypatch.setattr(page, "_FOLDER", tmp_path / "nested_kernels")
+    assert list(all_kernels()) == ["inner.deep:one"]
+    assert locate("inner.deep:one").ref == "nested_kernels.inner.deep:one"
+    assert is_shipped("nested_kernels.inner.deep:one")
+    assert not is_shipped("nested_kernels.inner:one")
+
+
 def test_only_the_name_of_a_shipped_kernel_is_shipped(folder):
     write(folder / "kernels" / "evil.py", "raise RuntimeError('was run')")
     assert is_shipped("kernels.reduce_scatter:builtin")

@@ -92,7 +92,15 @@ def _is_path(place: str) -> bool:
 
 
 def _shipped_modules() -> list[str]:
-    return sorted(info.name for info in pkgutil.iter_modules([str(_FOLDER)]))
+    """Return the shipped modules, by their names within the package, without importing any."""
+    return sorted(_modules_in(_FOLDER, ""))
+
+
+def _modules_in(folder: Path, prefix: str) -> Iterator[str]:
+    for info in pkgutil.iter_modules([str(folder)], prefix):
+        yield info.name
+        if info.ispkg:
+            yield from _modules_in(folder / info.name.removeprefix(prefix), f"{info.name}.")
 
 
 def _import_shipped(short: str) -> ModuleType:
@@ -131,7 +139,7 @@ def _no_module(place: str, shipped: list[str]) -> str:
     file = Path(place.replace(".", "/") + ".py")
     if file.is_file():
         return f"no module is called {place!r}; to load the file, write {file.as_posix()}:NAME"
-    return f"no module is called {place!r}; {_nearest(place.rpartition('.')[2], shipped, 'asyncsim has')}"
+    return f"no module is called {place!r}; {_nearest(place.removeprefix(f'{SHIPPED}.'), shipped, 'asyncsim has')}"
 
 
 # ---- files
