@@ -176,6 +176,13 @@ def test_an_overflow_is_seen_in_a_run_that_avoids_it() -> None:
     assert "overflow" in said.kinds
 
 
+def test_a_cell_overflows_after_its_owner_last_took_from_it() -> None:
+    # What the others add comes only after the owner's last subtraction, and on its word.
+    text = "c -= 1; d += 1; wait c >= 126 || wait d >= 1; c += 2; c += 2"
+    said = judged(text, ends=2, hangs=True, starts=(125, 0), bits=8, wrap=True)
+    assert flags(said) == {"overflow"}
+
+
 def test_a_cell_that_goes_to_its_limit_and_no_further() -> None:
     assert judged("take c >= 127; c += 100 || c += 1", starts=(126,), bits=8).proved
 

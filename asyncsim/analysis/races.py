@@ -34,13 +34,13 @@ class _Entry:
 
 def races(streams: Streams, order: Order) -> Iterator[Suspect]:
     """Yield every race and every order-dependent sum, a suspect a pair of operations."""
-    seen: set[tuple[Place, Place]] = set()
+    seen: set[tuple[Place, Place, bool]] = set()  # two operations may race in one place and add up in another
     for a, b in _overlapping(streams):
         x, y, first, second = a.place, b.place, a.access, b.access
-        pair = (x, y) if x < y else (y, x)
+        both_add = first.mode == second.mode == ADD
+        pair = (min(x, y), max(x, y), both_add)
         if pair in seen:
             continue
-        both_add = first.mode == second.mode == ADD
         if both_add:
             if first.region.dtype.kind in "biu":
                 continue

@@ -101,7 +101,7 @@ def overflows(streams: Streams, order: Order) -> Iterator[Suspect]:
             if cell.low <= low and high <= cell.high:
                 continue
             if len(history.epochs) == 1:
-                low, high = _bounds(order, epoch, low, high)
+                low, high = _bounds(streams, order, epoch, low, high)
             if cell.low <= low and high <= cell.high:
                 continue
             last = max((place for place, _, number in history.adds if number == epoch.number), default=epoch.opener)
@@ -110,7 +110,7 @@ def overflows(streams: Streams, order: Order) -> Iterator[Suspect]:
                 break
 
 
-def _bounds(order: Order, epoch: Epoch, low: int, high: int) -> tuple[int, int]:
+def _bounds(streams: Streams, order: Order, epoch: Epoch, low: int, high: int) -> tuple[int, int]:
     """Return tighter bounds where only one actor subtracts: the extremes lie between its own adds."""
     subtractors = [who for who, tally in epoch.tallies.items() if min(tally.amounts) < 0]
     if len(subtractors) != 1:
@@ -118,7 +118,7 @@ def _bounds(order: Order, epoch: Epoch, low: int, high: int) -> tuple[int, int]:
     owner = subtractors[0]
     own = epoch.tallies[owner]
     lows, highs = [epoch.base], []
-    for index in [*own.indexes, own.indexes[-1] + 1]:
+    for index in [*own.indexes, len(streams.events[owner])]:  # others may add after its last own add, too
         others = [(who, tally) for who, tally in epoch.tallies.items() if who != owner]
         most = sum(tally.credits_before(order.reach(owner, index, who)) for who, tally in others)
         highs.append(epoch.base + own.before(index) + most)

@@ -7,19 +7,20 @@ from itertools import islice, zip_longest
 from typing import TYPE_CHECKING
 
 from asyncsim.analysis.analyse import ORDER_FINDINGS, analyse
+from asyncsim.checking.exhaust import Exhausting
 from asyncsim.checking.explore import Progress, Sampling
 from asyncsim.checking.keep import Keeper
 from asyncsim.checking.outcome import Judge
 from asyncsim.checking.plan import PCT_DEPTH, mixed_plan
-from asyncsim.checking.report import PROVED, REFUTED, SURVIVED, Report
+from asyncsim.checking.report import EXHAUSTED, PROVED, REFUTED, SURVIVED, Report
 from asyncsim.checking.shrink import shrink
 from asyncsim.checking.witness import witness
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import Blocking, simulate
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.schedulers.table import make
-from asyncsim.trace.errors import KernelError
-from asyncsim.trace.event import COMPLETE
+from asyncsim.trace.errors import DivergenceError, KernelError, MisuseError
+from asyncsim.trace.event import COMPLETE, STOPPED
 from asyncsim.trace.finding import Finding
 
 if TYPE_CHECKING:
@@ -27,12 +28,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from asyncsim.analysis.analyse import Analysis
+    from asyncsim.checking.exhaust import Exhausted
     from asyncsim.checking.witness import Witness
     from asyncsim.machine.case import Run
     from asyncsim.machine.kernel import Kernel
     from asyncsim.trace.event import Digest, Event, Trace
 
 SAMPLES = 200
+BUDGET = 2000
+"""How many executions an exhaustive exploration may take."""
+EXHAUST_STEPS = 400_000
+"""How many steps it may take in all."""
+HOPELESS = 20
+"""It is given up when there seem to be so many times more executions than the budget allows."""
 SHRINK_STEPS = 60_000
 """How many steps shrinking one witness may cost."""
 
@@ -46,11 +54,15 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
     memory: str = "sc",
     seed: int = 0,
     scheduler: str = "fifo",
+    budget: int = BUDGET,
     samples: int = SAMPLES,
     save: Path | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Report:
-    """Judge a kernel from one run: PROVED, REFUTED, or what was explored.
+    """Judge a kernel from one run: PROVED, REFUTED; or EXHAUSTED or SURVIVED, from many.
+
+    Where the theory decides nothing, every inequivalent execution is run, if they are few enough;
+    where they are not, schedules are sampled.
 
     Args:
         kernel: what to judge.
@@ -59,7 +71,8 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
         memory: the memory model.
         seed: of the inputs.
         scheduler: of the reference run, as text; the verdict does not depend on it.
-        samples: how many schedules to sample where one run decides nothing.
+        budget: how many executions an exhaustive exploration may take; 0: none is tried.
+        samples: how many schedules to sample where that is not enough either.
         save: a directory; each witness is written there as soon as it is found.
         progress: called after every schedule.
 
@@ -71,9 +84,11 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
         MisuseError: an argument, or the kernel's declarations, cannot be right.
 
     """
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 0:
+        raise MisuseError(f"budget={budget!r}; give the number of executions that may be explored, 0 for none")
     started = time.perf_counter()
     case = Case(kernel, ranks, calls, memory, seed)
-    report = await _Check(case, Keeper(case, save), samples, progress).run(scheduler)
+    report = await _Check(case, Keeper(case, save), budget, samples, progress).run(scheduler)
     report.seconds = time.perf_counter() - started
     return report
 
@@ -82,11 +97,13 @@ class _Check:
     """One check under way."""
 
     def __init__(
-        self, case: Case, keeper: Keeper, samples: int, progress: Callable[[Progress], None] | None
+        self, case: Case, keeper: Keeper, budget: int, samples: int, progress: Callable[[Progress], None] | None
     ) -> None:
         self.case = case
         self.keeper = keeper
+        self.budget = budget
         self.samples = samples
+        self.exhausted = False
         self.progress = progress
         self.judge = Judge(case)
         self.findings: list[Finding] = []
@@ -117,7 +134,7 @@ class _Check:
         except KeyboardInterrupt:
             self.interrupted = True
         harmful = [finding for finding in self.findings if finding.harmful]
-        verdict = REFUTED if harmful else PROVED if proved else SURVIVED
+        verdict = REFUTED if harmful else PROVED if proved else EXHAUSTED if self.exhausted else SURVIVED
         rest = [finding for finding in self.findings if not finding.harmful]
         notes = [f"outside the theory: {reason}" for reason in analysis.reasons] + self.judge.notes(reference)
         return Report(
@@ -135,8 +152,8 @@ class _Check:
         told = {finding.kind for finding in own}
         own += [finding for finding in self.judge.findings(run) if finding.kind not in told]
         for finding in own:
-            kept = await self.keeper.keep(finding.with_(harmful=True), run.choices, ending=run.ending)
-            self.findings.append(kept)
+            self.findings.append(finding.with_(harmful=True))
+            self.findings[-1] = await self.keeper.keep(self.findings[-1], run.choices, ending=run.ending)
 
     async def _judge_suspect(self, suspect: Finding, analysis: Analysis, reference: Run) -> None:
         """Make the witness of a suspect, shrink it, keep it."""
@@ -147,10 +164,10 @@ class _Check:
         if not seen.confirmed and not analysis.exact:
             return  # frontiers are approximate then: what no run shows is not reported
         finding = suspect.with_(harmful=seen.harmful if seen.confirmed else None, shown=seen.shown)
+        self.findings.append(finding)  # before its witness is shrunk: Ctrl-C must not lose it
         if seen.choices:
             choices, ending = await self._shrunk(seen, len(reference.choices))
-            finding = await self.keeper.keep(finding, choices, ending=ending)
-        self.findings.append(finding)
+            self.findings[-1] = await self.keeper.keep(finding, choices, ending=ending)
         if self.progress is not None:
             self.progress(Progress(self.schedules, self.schedules, len(self.findings)))
 
@@ -183,17 +200,51 @@ class _Check:
             self.findings.append(Finding("hidden-state", why, harmful=True if outputs else None))
 
     async def _scope_without_proof(self, reference: Run) -> str:
-        """Sample, if nothing harmful was shown so far, and say what was done."""
-        if any(finding.harmful for finding in self.findings):
+        """Explore, if nothing harmful was shown so far, and say what was done."""
+        steps = max(len(reference.choices), 1)
+        if not self._refuted and (budget := min(self.budget, EXHAUST_STEPS // steps)):
+            explored = await self._exhaust(budget)
+            if explored is not None and explored.complete and not self._refuted:
+                self.exhausted = True
+                return _exhaustion_scope(explored, self.case)
+        if self._refuted:
             return "a schedule that shows it was run"
+        if self.interrupted:
+            return "the check was interrupted"
+        return await self._sample(steps)
+
+    @property
+    def _refuted(self) -> bool:
+        return any(finding.harmful for finding in self.findings)
+
+    async def _exhaust(self, budget: int) -> Exhausted | None:
+        """Explore exhaustively until something fails, or it turns out to be too much; None if runs do not repeat."""
+        exploring = Exhausting(self.case, self.judge, progress=self.progress)
+        part = min(budget, 50)
+        try:
+            explored = await exploring.run(part)
+            while part < budget and not explored.over and explored.estimate < HOPELESS * budget:
+                part = min(2 * part, budget)
+                explored = await exploring.run(part)
+        except DivergenceError as error:
+            why = f"the same schedule does not give the same run again: {error}"
+            self.findings.append(Finding("hidden-state", why, harmful=True))
+            return None
+        self.schedules += explored.executions
+        self.interrupted |= explored.interrupted
+        for failure in explored.failures:
+            ending = None if failure.ending == STOPPED else failure.ending
+            self.findings.append(await self.keeper.keep(failure.finding, failure.choices, ending=ending))
+        return explored
+
+    async def _sample(self, steps: int) -> str:
         sampling = Sampling(self.case, self.judge, self.keeper)
-        steps = len(reference.choices)
         plan = mixed_plan(self.case.ranks, self.case.seed, steps)
         await sampling.run(islice(plan, self.samples), self.samples, self.progress)
         self.schedules += sampling.done
         self.interrupted = sampling.interrupted
         self.findings += sampling.findings()
-        bound = self.case.ranks * max(steps, 1) ** (PCT_DEPTH - 1)
+        bound = self.case.ranks * steps ** (PCT_DEPTH - 1)
         return (
             f"one run does not decide; {sampling.done} schedules were sampled: every rank starved, then PCT, POS and "
             f"random in turn (PCT of depth {PCT_DEPTH} meets a bug of that depth once in {bound} schedules or more often)"
@@ -224,8 +275,15 @@ def _trace(run: Run) -> Trace:
 
 
 def _proof_scope(reference: Run) -> str:
-    case = reference.case
-    return (
-        f"one run of {len(reference.choices)} steps decides for every schedule of these {case.ranks} ranks, "
-        f"{case.calls} call{'s' if case.calls > 1 else ''} and these inputs"
-    )
+    return f"one run of {len(reference.choices)} steps decides for every schedule of {_limits(reference.case)}"
+
+
+def _exhaustion_scope(explored: Exhausted, case: Case) -> str:
+    number = explored.executions
+    runs = "one execution, to which all schedules are equivalent," if number == 1 else f"all {number} inequivalent executions"
+    differ = "" if len(explored.results) == 1 else f" ({len(explored.results)} different results, none of them wrong)"
+    return f"one run does not decide; {runs} of {_limits(case)} were run, and none fails{differ}"
+
+
+def _limits(case: Case) -> str:
+    return f"these {case.ranks} ranks, {case.calls} call{'s' if case.calls > 1 else ''} and these inputs"

@@ -25,8 +25,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.relation import Relation, holds
-from asyncsim.checking.trail import Trail
+from asyncsim.checking.relation import BLOCKING, Relation, holds
+from asyncsim.checking.trail import Trail, members
 from asyncsim.trace.op import NOTIFY, WAIT
 
 if TYPE_CHECKING:
@@ -102,6 +102,7 @@ class Tree:
         self.trail = Trail(self.relation, starts)
         self._starts = starts
         self._fresh = True
+        self._shared = 0  # so many steps were taken apart after an earlier execution
 
     def arrive(self, step: int, ready: Sequence[Op]) -> Branching | None:
         """Return the state at this step of the present execution; None if nobody there is awake."""
@@ -121,7 +122,7 @@ class Tree:
         """Take the present execution apart and turn to the next one; say whether there is one.
 
         Args:
-            waiting: the waits that stood there at its end.
+            waiting: what stood there at its end and could not go on.
             cut_short: its last step ended it, while others could have gone on.
 
         """
@@ -130,26 +131,28 @@ class Tree:
             if not fresh:  # what was concluded from earlier executions may be wrong
                 self.path.clear()
                 self.trail.cut(0)
-                self._fresh = True
+                self._fresh, self._shared = True, 0
                 return True
             ops = list(self.trail.ops)
             self.trail.cut(0)
-            for op in ops:
-                self.trail.extend(op)
+            for op, state in zip(ops, self.path, strict=True):
+                self.trail.extend(op, tuple(state.ready.values()))
         if cut_short and self.path:
             self.path[-1].plan(self.path[-1].ready)
         for step, op in enumerate(self.trail.ops):
-            if op.kind == WAIT:
+            if op.kind in BLOCKING:
                 self._undo_before_wait(op, step)
-            else:
+            elif step >= self._shared:
                 for other in self.trail.races[step]:
                     past = self.trail.before[step] & self.trail.since(other)
                     self._plan_towards(other, past, op.actor.name)
         for op in waiting:
-            self._undo_before_wait(op, None)
+            if op.kind in BLOCKING:
+                self._undo_before_wait(op, None)
         while self.path and not self.path[-1].turn():
             self.path.pop()
-        self.trail.cut(max(len(self.path) - 1, 0))
+        self._shared = max(len(self.path) - 1, 0)
+        self.trail.cut(self._shared)
         return bool(self.path)
 
     @property
@@ -167,14 +170,11 @@ class Tree:
         Any choice is right. With this one a wait passes on as little as it needs, so that few adds
         before it turn out not to have been needed.
         """
-        counts = dict.fromkeys((op.actor.name for op in awake), 0)
-        for op in self.trail.ops:
-            if op.actor.name in counts:
-                counts[op.actor.name] += 1
+        counts = self.trail.counts
 
         def key(op: Op) -> tuple[bool, int, bool, int]:
             plain = op.kind == WAIT and not op.consume
-            return not plain, counts[op.actor.name], op.kind == NOTIFY, op.actor.order
+            return not plain, counts.get(op.actor.name, 0), op.kind == NOTIFY, op.actor.order
 
         return min(awake, key=key).actor.name
 
@@ -187,36 +187,33 @@ class Tree:
         """Plan what lets a wait pass without one of the operations before it on its cell.
 
         Args:
-            wait: the wait.
+            wait: a wait or poll.
             step: when it passed; None if it still stood there at the end.
 
         """
         trail, cell = self.trail, wait.cell
-        assert cell is not None  # noqa: S101 - for the type checker: a wait has a cell
         previous = trail.last_of(wait.actor.name) if step is None else trail.previous[step]
         needed = 0 if previous is None else trail.before[previous] | 1 << previous
-        every = trail.since(-1)
         for other in trail.met_by(wait):
             if step is not None and other > step:
                 continue
             op = trail.ops[other]
             disabling = self.relation.dependent(op, wait) and self.relation.may_disable(op, wait)
-            if disabling:
-                if needed >> other & 1:
-                    continue
+            if disabling and not needed >> other & 1:
                 certain = needed
-            elif step is not None and other in trail.races[step]:
+            elif not disabling and step is not None and other in trail.races[step]:
                 certain = trail.before[step] & ~(1 << other)
             else:
                 continue
-            start = (1 << other) - 1
             since = trail.since(other)
-            value = trail.value(cell.slot, start | certain)
-            if holds(wait, value) and not disabling:
-                self._plan_towards(other, certain & since, wait.actor.name)
-                continue
-            possible = since & every & ~trail.after(other) & ~(0 if step is None else trail.after(step))
-            if self.relation.may_hold(wait, value, trail.on_cell(cell.slot, possible & ~certain)):
-                self.path[other].plan(trail.first(possible))
-                if previous is None or previous < other:
-                    self.path[other].plan([wait.actor.name])
+            if cell is not None:
+                value = trail.value(cell.slot, certain | ((1 << other) - 1))
+                if holds(wait, value) and not disabling:
+                    self._plan_towards(other, certain & since, wait.actor.name)
+                    continue
+                helpful = trail.free_of(trail.on_cell(cell.slot) & since & ~certain, other, step)
+                if not self.relation.may_hold(wait, value, [trail.ops[n] for n in members(helpful)]):
+                    continue
+            self.path[other].plan(trail.first(trail.free_of(since, other, step)))
+            if previous is None or previous < other:
+                self.path[other].plan([wait.actor.name])

@@ -37,7 +37,8 @@ class Exhausted:
 
     Args:
         executions: how many runs were made, those that were broken off included.
-        redundant: how many of them were broken off, because all that was left of them had been explored.
+        redundant: how many of them were broken off, because all that was left of them had been explored;
+            or were made before it was learnt that a cell can leave its range, which starts all over.
         complete: every inequivalent execution was run; False when the budget ran out, when Ctrl-C came,
             or when a run met the limit of steps.
         estimate: how many executions there are: exact if complete, else Knuth's estimate from the
@@ -57,6 +58,11 @@ class Exhausted:
     results: frozenset[str]
     failures: tuple[Failure, ...]
     interrupted: bool = False
+
+    @property
+    def over(self) -> bool:
+        """Whether a check learns nothing more by going on."""
+        return self.complete or self.interrupted or bool(self.failures)
 
 
 @Blocking
@@ -117,6 +123,7 @@ class Exhausting:
         self._ends: set[str] = set()
         self._results: set[str] = set()
         self._failures: dict[str, Failure] = {}
+        self._judged: set[str] = set()
 
     async def run(self, budget: int) -> Exhausted:
         """Go on until there is nothing left, `budget` executions were made in all, or Ctrl-C comes."""
@@ -125,6 +132,8 @@ class Exhausting:
                 waiting, cut_short = await self._execute()
                 self._executions += 1
                 self._over = not self._tree.advance(waiting=waiting, cut_short=cut_short)
+                if not self._tree.path and not self._over:
+                    self._redundant = self._executions
                 if self._progress is not None:
                     self._progress(Progress(self._executions, self._estimate(), len(self._failures)))
         except KeyboardInterrupt:
@@ -150,9 +159,13 @@ class Exhausting:
             self._note("raises", Finding("wrong-result", why, harmful=True), None)
             self._add_end(STOPPED, (), ())
             return (), True
-        for finding in self._judge.findings(run):
-            self._note(finding.kind, finding, run.ending)
-        self._add_end(run.ending, [part or "" for parts in self._judge.digests(run) for part in parts], run.windows)
+        outputs = [part or "" for parts in self._judge.digests(run) for part in parts]
+        shown = " ".join((run.ending, *outputs, *run.unwritten))
+        if shown not in self._judged:  # the same bits have the same faults
+            self._judged.add(shown)
+            for finding in self._judge.findings(run):
+                self._note(finding.kind, finding, run.ending)
+        self._add_end(run.ending, outputs, run.windows)
         if self._on_run is not None:
             self._on_run(run)
         self._limited |= run.ending == STEP_LIMIT
@@ -202,12 +215,21 @@ class _Walk:
         state = self._tree.arrive(step, ready)
         if state is None:
             raise _Redundant
-        offered = {op.actor.name: op for op in ready}
-        if offered.keys() != state.ready.keys() or str(offered[state.chosen]) != str(state.ready[state.chosen]):
-            was, now = (", ".join(f"{name} ({op})" for name, op in ops.items()) for ops in (state.ready, offered))
+        op = next((op for op in ready if op.actor.name == state.chosen), None)
+        if op is None or len(ready) != len(state.ready) or not _same(op, state.ready[state.chosen]):
+            was, now = (", ".join(f"{op.actor.name} ({op})" for op in ops) for ops in (state.ready.values(), ready))
             raise DivergenceError(f"the same choices led to other operations: ready were {was}; now {now}", step=step)
-        op = offered[state.chosen]
         if step == len(self._tree.trail.ops):
-            self._tree.trail.extend(op)
+            self._tree.trail.extend(op, ready)
         self._step = step + 1
         return op
+
+
+def _same(a: Op, b: Op) -> bool:
+    """Say whether two operations of one world are the same."""
+    if a is b:
+        return True
+    one, other = (op.cell.slot if op.cell is not None else -1 for op in (a, b))
+    return (a.kind, a.accesses, one, a.how, a.amount, a.consume) == (
+        b.kind, b.accesses, other, b.how, b.amount, b.consume
+    )  # fmt: skip

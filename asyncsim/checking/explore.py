@@ -166,5 +166,7 @@ class Sampling:
     async def _note(self, kind: str, finding: Finding, choices: list[str], text: str, ending: str | None) -> None:
         self._times[kind] = self._times.get(kind, 0) + 1
         if kind not in self._first:
+            # It counts from here on: Ctrl-C while its witness is written must not lose it.
+            self._first[kind] = Failure(finding, tuple(choices), text, ending or "stopped")
             kept = await self._keeper.keep(finding, choices, ending=ending)
             self._first[kind] = Failure(kept, tuple(choices), text, ending or "stopped")

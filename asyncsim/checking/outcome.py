@@ -98,6 +98,7 @@ class Judge:
         self.case = case
         self._right: list[list[str | None]] | None = None
         self._reference: list[list[Any]] | None = None
+        self._reference_digests: list[list[str | None]] = []
 
     def digests(self, run: Run) -> list[list[str | None]]:
         """Return a digest of every output, None where there is none."""
@@ -107,6 +108,11 @@ class Judge:
         """Let a complete run stand for the golden where the kernel has none."""
         if run.ending == COMPLETE:
             self._reference = run.outputs
+            self._reference_digests = self.digests(run)
+
+    def is_reference(self, run: Run) -> bool:
+        """Say whether a run gave the bits of the reference."""
+        return self._reference is not None and self.digests(run) == self._reference_digests
 
     def differences(self, run: Run) -> list[tuple[int, int, Difference]]:
         """Return (call, rank, difference) for every output that is wrong."""
@@ -204,8 +210,7 @@ def _bits(value: Any, like: Any = None) -> Any:  # noqa: ANN401
 
 def _result(run: Run, call: int, rank: int) -> Side:
     actor = run.case.world.actors[rank]
-    program = run.case.kernel.program
-    return Side(actor.name, -1, rank, call, "", "return", f"the result of {program.__name__}", ())
+    return Side(actor.name, -1, rank, call, "", "return", f"the result of {run.case.kernel.name}", ())
 
 
 def _unwritten(run: Run) -> Finding:

@@ -8,7 +8,8 @@ would hide races: in ``st x; wait c >= 1 || c += 1; st x`` with c = 1 the two st
 ordered whenever the wait came first.) The other direction, from an add to a wait that could have done
 without it, always stays an edge; `asyncsim.checking.dpor` asks separately whether it can be undone.
 
-Cells whose range can be left are called *tight*: there two adds do not commute (one of the orders may
+Two atomic adds are no race, but on floating types their order shows in the sum: here they depend on
+each other. Cells whose range can be left are called *tight*: there two adds do not commute (one of the orders may
 overflow), and where the cell wraps no wait is monotone.
 """
 
@@ -18,7 +19,8 @@ from typing import TYPE_CHECKING
 
 from asyncsim.machine.effect import COMPARE
 from asyncsim.trace.conflict import conflict
-from asyncsim.trace.op import NOTIFY, SET, WAIT
+from asyncsim.trace.op import LAND, NOTIFY, POLL, PUT_SIGNAL, SET, WAIT
+from asyncsim.trace.region import ADD, spans_overlap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 Place = tuple[str, int]
 """A window of a rank, or a cell, by its slot. Operations without a common place do not depend on each other."""
 
+BLOCKING = (WAIT, POLL)
+"""What can be ready, and then no longer, without having been executed."""
+_CHANGING = (NOTIFY, PUT_SIGNAL, LAND)
 _RISING, _FALLING = ("Ge", "Gt"), ("Le", "Lt")
 
 
@@ -46,10 +51,11 @@ class Relation:
 
     def dependent(self, a: Op, b: Op) -> bool:
         """Say whether the two, of different actors, may not commute, or one may enable or disable the other."""
-        if conflict(a, b):
+        if conflict(a, b) or _sums_depend(a, b):
             return True
         return (
-            a.kind == b.kind == NOTIFY
+            changes_cell(a)
+            and changes_cell(b)
             and a.cell is not None
             and b.cell is not None
             and a.cell.slot == b.cell.slot
@@ -66,8 +72,10 @@ class Relation:
         return True
 
     def may_disable(self, op: Op, wait: Op) -> bool:
-        """Say whether in some state `wait` can pass before `op` but not after it; both are on one cell."""
-        if op.kind == NOTIFY and op.how == SET:
+        """Say whether in some state `wait`, or poll, can pass before `op` but not after it; they depend on each other."""
+        if wait.kind == POLL:  # what it waits for is code
+            return True
+        if changes_cell(op) and op.how == SET:
             return not COMPARE[wait.how](op.amount, wait.amount)
         change = change_of(op)
         if op.cell is not None and op.cell.wrap and op.cell.slot in self.tight:
@@ -79,7 +87,7 @@ class Relation:
         return change != 0
 
     def may_hold(self, wait: Op, value: int, others: Iterable[Op]) -> bool:
-        """Say whether `wait` could pass when some of `others`, all on its cell, are added to `value`.
+        """Say whether `wait` could pass when some of `others`, all on its cell, come on top of `value`.
 
         It may say yes where the answer is no: which of them can come together is not looked at.
         """
@@ -96,7 +104,7 @@ class Relation:
         cells: dict[int, Cell] = {}
         changing: dict[int, list[Op]] = {}
         for op in ops:
-            if op.cell is not None and (op.kind == NOTIFY or op.consume):
+            if op.cell is not None and (changes_cell(op) or op.consume):
                 cells[op.cell.slot] = op.cell
                 changing.setdefault(op.cell.slot, []).append(op)
         found = set()
@@ -109,23 +117,39 @@ class Relation:
         return new
 
 
+def _sums_depend(a: Op, b: Op) -> bool:
+    """Say whether both add to one place in a type in which the order of additions shows: in no integer."""
+    return any(
+        x.mode == y.mode == ADD
+        and x.region.dtype.kind not in "iu"
+        and x.region.slot == y.region.slot
+        and spans_overlap(x.region.spans, y.region.spans)
+        for x in a.accesses
+        for y in b.accesses
+    )
+
+
 def places_of(op: Op) -> list[Place]:
     """Return where an operation can meet another one."""
-    if op.cell is not None:
-        return [("cell", op.cell.slot)]
-    return [("window", slot) for slot in dict.fromkeys(access.region.slot for access in op.accesses)]
+    places = [("window", slot) for slot in dict.fromkeys(access.region.slot for access in op.accesses)]
+    return places if op.cell is None else [*places, ("cell", op.cell.slot)]
+
+
+def changes_cell(op: Op) -> bool:
+    """Say whether an operation adds to its cell or sets it, at its own step; a consuming wait is another matter."""
+    return op.cell is not None and op.kind in _CHANGING and not op.deferred
 
 
 def change_of(op: Op) -> int:
     """Return what an operation that is no Set adds to its cell."""
-    if op.kind == NOTIFY:
+    if changes_cell(op):
         return op.amount
     return -op.amount if op.consume else 0
 
 
 def value_after(value: int, op: Op) -> int:
     """Return the value of a cell after an operation on it."""
-    if op.kind == NOTIFY and op.how == SET:
+    if changes_cell(op) and op.how == SET:
         return op.amount
     value += change_of(op)
     return op.cell.wrapped(value) if op.cell is not None and op.cell.wrap else value
@@ -140,7 +164,7 @@ def _reach(value: int, ops: Iterable[Op]) -> tuple[list[int], int, int]:
     """Return the values that counting can start from, and how far down and up from there it can go."""
     bases, low, high = [value], 0, 0
     for op in ops:
-        if op.kind == NOTIFY and op.how == SET:
+        if changes_cell(op) and op.how == SET:
             bases.append(op.amount)
         else:
             change = change_of(op)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.relation import places_of, value_after
+from asyncsim.trace.op import JOIN, START, SYNC
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,7 +31,9 @@ class Trail:
         before: for each step, the steps that happened before it.
         races: for each step, the steps of other actors that are ordered directly before it, with
             none between. Latest first.
-        previous: for each step, the step before it of the same actor; None for the first.
+        previous: for each step, the step before it of the same actor; for the first of a stream, the
+            one that started it; None for the first of a rank.
+        counts: how many steps each actor has taken.
 
     """
 
@@ -40,6 +43,7 @@ class Trail:
         self.before: list[int] = []
         self.races: list[list[int]] = []
         self.previous: list[int | None] = []
+        self.counts: dict[str, int] = {}
         self._relation = relation
         self._starts = starts
         self._at: dict[Place, list[int]] = {}
@@ -49,9 +53,12 @@ class Trail:
         """Forget all steps from `length` on."""
         while len(self.ops) > length:
             op = self.ops.pop()
+            if op.kind == START:
+                del self._last[op.link]
             self.before.pop()
             self.races.pop()
             previous = self.previous.pop()
+            self.counts[op.actor.name] -= 1
             for place in places_of(op):
                 self._at[place].pop()
             if previous is None:
@@ -59,11 +66,19 @@ class Trail:
             else:
                 self._last[op.actor.name] = previous
 
-    def extend(self, op: Op) -> None:
-        """Take a step."""
+    def extend(self, op: Op, ready: Sequence[Op] = ()) -> None:
+        """Take a step.
+
+        Args:
+            op: the operation.
+            ready: what was ready with it: tells who else has come to a meeting.
+
+        """
         step = len(self.ops)
         previous = self._last.get(op.actor.name)
         before = 0 if previous is None else self.before[previous] | 1 << previous
+        for other in self._awaited(op, ready):
+            before |= self.before[other] | 1 << other
         races = []
         for other in self.met_by(op):
             if not before >> other & 1 and self._relation.orders(self.ops[other], op):
@@ -74,6 +89,9 @@ class Trail:
         self.races.append(races)
         self.previous.append(previous)
         self._last[op.actor.name] = step
+        if op.kind == START:
+            self._last[op.link] = step
+        self.counts[op.actor.name] = self.counts.get(op.actor.name, 0) + 1
         for place in places_of(op):
             self._at.setdefault(place, []).append(step)
 
@@ -84,29 +102,41 @@ class Trail:
     def met_by(self, op: Op) -> list[int]:
         """Return the steps of other actors at the places of `op`, latest first."""
         steps = {step for place in places_of(op) for step in self._at.get(place, ())}
-        return sorted((step for step in steps if self.ops[step].actor is not op.actor), reverse=True)
+        return sorted((step for step in steps if self.ops[step].actor.name != op.actor.name), reverse=True)
 
-    def after(self, step: int) -> int:
-        """Return the steps that happened after this one, itself included."""
-        return sum(1 << later for later in range(step + 1, len(self.ops)) if self.before[later] >> step & 1) | 1 << step
+    def _awaited(self, op: Op, ready: Sequence[Op]) -> list[int]:
+        """Return the steps that a join or a meeting of streams waits for; no schedule does these the other way round."""
+        if op.kind == JOIN:
+            return [self._last[op.link]]
+        if op.kind == SYNC:
+            here = (self._last.get(other.actor.name) for other in ready if other.kind == SYNC and other.link == op.link)
+            gone = (step for step, other in enumerate(self.ops) if other.kind == SYNC and other.link == op.link)
+            return [step for step in (*here, *gone) if step is not None]
+        return []
 
     def since(self, step: int) -> int:
         """Return all steps after this one in time."""
         return (1 << len(self.ops)) - (1 << (step + 1))
 
+    def free_of(self, steps: int, other: int, wait: int | None) -> int:
+        """Return those of `steps` that happened neither after step `other` nor after step `wait`, if there is one."""
+        bar = 1 << other | (0 if wait is None else 1 << wait)
+        return sum(1 << step for step in members(steps & ~bar) if not self.before[step] & bar)
+
     def first(self, steps: int) -> dict[str, int]:
         """Return those of `steps` that none of the others happened before, by actor."""
         return {self.ops[step].actor.name: step for step in members(steps) if not self.before[step] & steps}
 
-    def on_cell(self, slot: int, steps: int) -> list[Op]:
-        """Return the operations on a cell among `steps`, in the order of time."""
-        return [self.ops[step] for step in self._at.get(("cell", slot), ()) if steps >> step & 1]
+    def on_cell(self, slot: int) -> int:
+        """Return the steps on a cell."""
+        return sum(1 << step for step in self._at.get(("cell", slot), ()))
 
     def value(self, slot: int, steps: int) -> int:
         """Return what a cell holds after the operations among `steps`."""
         value = self._starts[slot]
-        for op in self.on_cell(slot, steps):
-            value = value_after(value, op)
+        for step in self._at.get(("cell", slot), ()):
+            if steps >> step & 1:
+                value = value_after(value, self.ops[step])
         return value
 
 

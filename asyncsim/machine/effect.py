@@ -79,10 +79,16 @@ def change_cell(memory: Memory, cell: Cell, how: str, amount: int) -> None:
     memory.cells[cell.slot] = value
 
 
-def _wait(memory: Memory, op: Op) -> None:
-    if op.consume:
-        assert op.cell is not None  # noqa: S101 - as above
-        change_cell(memory, op.cell, ATOMIC_ADD, -op.amount)
+def _wait(memory: Memory, op: Op) -> int | None:
+    return consume(memory, op) if op.consume else None
+
+
+def consume(memory: Memory, op: Op) -> int:
+    """Subtract what a consuming wait waited for, and return what the cell held before."""
+    assert op.cell is not None  # noqa: S101 - as above
+    seen = memory.cells[op.cell.slot]
+    change_cell(memory, op.cell, ATOMIC_ADD, -op.amount)
+    return seen
 
 
 def _put_signal(memory: Memory, op: Op) -> Tile:

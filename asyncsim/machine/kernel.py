@@ -36,7 +36,8 @@ class Kernel:
         rtol, atol: how far from the golden floating results may be; others must be equal.
         same_on_all_ranks: the kernel promises the same bits on every rank.
         about: one line for listings; by default the first line of the program's docstring.
-        name: what it is called; by default the name it has in its module.
+        given_name: what it is called; by default the name it has in its module.
+        home: the module it stands in, for a variant made elsewhere than its program.
 
     """
 
@@ -52,18 +53,24 @@ class Kernel:
     same_on_all_ranks: bool = False
     about: str = ""
     given_name: str = ""
+    home: str = ""
 
     @property
     def module(self) -> str:
-        """The module the program is defined in."""
-        return module_name(self.program.__globals__)
+        """The module the kernel stands in."""
+        return module_name(self._namespace)
+
+    @property
+    def _namespace(self) -> dict[str, Any]:
+        home = sys.modules.get(self.home)
+        return self.program.__globals__ if home is None else vars(home)
 
     @property
     def name(self) -> str:
         """The name in its module, or the one it was given."""
         if self.given_name:
             return self.given_name
-        for name, value in self.program.__globals__.items():
+        for name, value in self._namespace.items():
             if value is self:
                 return name
         return self.program.__name__
@@ -71,14 +78,15 @@ class Kernel:
     @property
     def ref(self) -> str:
         """``module:name``, or ``path/to/file.py:name`` for a kernel that was loaded by path."""
-        path = self.program.__globals__.get("__asyncsim_path__")
+        path = self._namespace.get("__asyncsim_path__")
         return f"{path or self.module}:{self.name}"
 
     @property
     def source(self) -> str:
-        """The first 16 hex digits of the SHA-256 of the file the program stands in; empty if there is none."""
+        """The first 16 hex digits of the SHA-256 of the file the kernel stands in; empty if there is none."""
+        file = self.program.__code__.co_filename if not self.home else self._namespace.get("__file__", "")
         try:
-            text = Path(self.program.__code__.co_filename).read_bytes()
+            text = Path(file).read_bytes()
         except OSError:
             return ""
         return hashlib.sha256(text.replace(b"\r\n", b"\n")).hexdigest()[:16]
@@ -93,7 +101,10 @@ class Kernel:
         own["finds"] = _expected(own.get("finds", ()))
         if "memory" in own:
             own["memory"] = _declared(own["memory"])
-        return replace(self, params={**self.params, **changes}, about=about, given_name=name, **own)
+        caller = sys._getframe(1).f_globals.get("__name__", "")  # noqa: SLF001 - the module the variant stands in
+        home = caller if caller != self.program.__globals__.get("__name__") else ""
+        params = {**self.params, **changes}
+        return replace(self, params=params, about=about, given_name=name, home=home, **own)
 
     def start(self, rank: Any, x: Any, views: Sequence[Any]) -> Any:  # noqa: ANN401 - a coroutine of any result
         """Return the coroutine of one call on one rank."""
@@ -106,13 +117,28 @@ class Kernel:
         if self.inputs is None:
             return [None] * ranks
         rng = np.random.default_rng(np.random.SeedSequence([seed, 0, call]))
-        made = self.inputs(ranks, call, rng)
+        try:
+            made = self.inputs(ranks, call, rng)
+        except Exception as error:
+            raise MisuseError(f"{self.ref}: inputs(P={ranks}, call={call}) raised {_raised(error)}") from error
         try:
             made = list(made)
         except TypeError:
             made = [made]
         if len(made) != ranks:
             raise MisuseError(f"{self.ref}: inputs(P={ranks}, call={call}) gave {len(made)} inputs; give one a rank")
+        return made
+
+    def make_goldens(self, xs: Sequence[Any], call: int) -> list[Any]:
+        """Return what each rank must return for these inputs."""
+        if self.golden is None:
+            return []
+        try:
+            made = list(self.golden(xs))
+        except Exception as error:
+            raise MisuseError(f"{self.ref}: golden raised {_raised(error)} (call {call})") from error
+        if len(made) != len(xs):
+            raise MisuseError(f"{self.ref}: golden gave {len(made)} outputs for {len(xs)} ranks; give one a rank")
         return made
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -126,6 +152,15 @@ class Kernel:
 
 
 _FIELDS = ("memory", "inputs", "golden", "finds", "rtol", "atol", "same_on_all_ranks")
+
+
+def _raised(error: Exception) -> str:
+    """Say what was raised, and on which line."""
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    line = f" at line {step.tb_lineno} of {Path(step.tb_frame.f_code.co_filename).name}" if step is not None else ""
+    return f"{type(error).__name__}{line}: {error}"
 
 
 def _declared(memory: Any) -> tuple[Declaration, ...]:  # noqa: ANN401 - whatever the author wrote

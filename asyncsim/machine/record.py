@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from asyncsim.machine.site import Sites
 from asyncsim.trace.event import Event
 from asyncsim.trace.late import index_of
-from asyncsim.trace.region import READ
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,6 +44,7 @@ class Recorder:
         self._issues: dict[tuple[str, int], Event] = {}
         self._counts: dict[int, int] = {}
         self._late = late
+        self._unwritten = 0
         self._memory = memory
         self._places = places
         self._sites = sites
@@ -64,11 +64,10 @@ class Recorder:
         if op.accesses and hasattr(tile, "tobytes"):
             event.data = tile.tobytes()
         if op.cell is not None:
-            event.have = memory.cells[op.cell.slot]
-            if op.consume:
-                event.have = op.cell.wrapped(event.have + op.amount)
-        elif memory.unwritten:
-            event.unwritten = any(access.region in memory.unwritten for access in op.accesses if access.mode == READ)
+            # A consuming wait has changed the cell by now, and says what it saw.
+            event.have = outcome if op.consume and outcome is not None else memory.cells[op.cell.slot]
+        event.unwritten = len(memory.unwritten) > self._unwritten
+        self._unwritten = len(memory.unwritten)
         self.events.append(event)
         if op.deferred:
             self._issues[op.actor.name, self._counts.get(op.actor.order, 0)] = event

@@ -162,6 +162,10 @@ class _Simulation:
             self._fail(_kernel_error(raised.__cause__, actor, place.rank.call, self._trace(STOPPED)))
         except Exception as error:  # noqa: BLE001 - a scheduler's: it reaches the caller as it is
             self._fail(error)
+        except BaseException:
+            # Ctrl-C, or a cancellation: nobody may be woken by a task that is on its way out.
+            self.gate.ending = self.gate.ending or STOPPED
+            raise
 
     async def _call(self, place: Place, start: Callable[[], Any]) -> Any:  # noqa: ANN401 - a kernel returns what it likes
         """Run one call of a program, sending into it what each operation gave."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.machine.effect import COMPARE, change_cell
+from asyncsim.machine.effect import COMPARE, change_cell, consume
 from asyncsim.trace.late import Landing, Model, landings_of
 from asyncsim.trace.op import (
     ATOMIC_ADD, FENCE, FETCH, GET, LAND, LOAD, LOCAL, NOTIFY, POLL, PUT, PUT_SIGNAL, QUIET, REMOTE_LOAD,
@@ -96,7 +96,7 @@ class Wires:
         if kind in (LOAD, REMOTE_LOAD, POLL):
             return self._view(op.accesses[0].region, op.actor)
         if kind == WAIT:
-            return self._consume(op) if op.consume else None
+            return consume(self._memory, op) if op.consume else None
         if kind == TEST:
             assert op.cell is not None  # noqa: S101 - as above
             return COMPARE[op.how](self._seen(op.cell, op.actor), op.amount)
@@ -176,10 +176,6 @@ class Wires:
         assert pending.tile is not None  # noqa: S101 - fixed at the issue, or fetched
         self._memory.deposit(landing.access, pending.tile, landing.piece)
         return pending.tile
-
-    def _consume(self, op: Op) -> None:
-        assert op.cell is not None  # noqa: S101 - as above
-        change_cell(self._memory, op.cell, ATOMIC_ADD, -op.amount)
 
     def _seen(self, cell: Cell, actor: Actor) -> int:
         """Return the cell's value in the eyes of an actor: with its own pending changes, if they are forwarded."""

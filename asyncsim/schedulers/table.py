@@ -11,13 +11,16 @@ import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from asyncsim.schedulers.delay import Delay
 from asyncsim.schedulers.eager import Eager
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.schedulers.pct import Pct
 from asyncsim.schedulers.pos import Pos
+from asyncsim.schedulers.preempt import Preempt
 from asyncsim.schedulers.random import Random
 from asyncsim.schedulers.script import Script
 from asyncsim.schedulers.starve import Starve
+from asyncsim.schedulers.surw import Surw
 from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
@@ -39,6 +42,9 @@ SCHEDULERS: dict[str, Callable[..., Scheduler]] = {
     "starve": Starve,
     "pct": Pct,
     "pos": Pos,
+    "surw": Surw,
+    "delay": Delay,
+    "preempt": Preempt,
     "script": _script,
 }
 """Name -> what makes one; the arguments are those of the text form."""

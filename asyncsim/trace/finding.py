@@ -41,7 +41,7 @@ class Side:
     def of(cls, event: Event, index: int, region: str | None = None) -> Side:
         """Describe an event; `region` names the overlapping one where an operation has two."""
         op = event.op
-        place = region or (str(op.cell) if op.cell is not None else str(op.accesses[0].region))
+        place = region or str(op.cell or (op.accesses[0].region if op.accesses else op.link))
         actor = op.actor
         return cls(actor.name, index, actor.rank, event.call, event.phase, op.kind, place, event.at)
 

@@ -1,0 +1,193 @@
+"""Toy programs for late memory and streams, as data, in a notation that can be pasted into a test.
+
+    parse("st x; c += 1 || wait c >= 1; ld x", elements=(1,))
+
+``||`` separates ranks and ``|`` the streams of a rank, of which the first is the rank's own task and
+must start and join the others. `x y z w` are elements of data, `c d e ... k` are cells; what belongs to
+whom is said beside the text. The operations are
+
+    ld x, st x, ad x          load, store, atomic add: to a peer's element a remote one
+    x <- y, x <~ y            a put or get; with ``<~`` a non-blocking one
+    c += 1, c := 1            notify; ``relaxed c += 1`` one that may overtake
+    st x, c += 1              a put with signal, as well ``x <- y, c := 1`` and ``x <~ y, c += 1``
+    wait c >= 1               and ``take`` (it subtracts as it passes) and ``test``
+    fence, quiet
+    start 1, join 1, sync     of stream 1 of the same rank; all streams of the rank meet
+
+What a store or an add writes is not chosen: each writes a value of its own, so every stale read shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from itertools import accumulate
+
+LOAD, STORE, ADD, COPY, LATE_COPY = "ld", "st", "ad", "<-", "<~"
+NOTIFY, SET, WAIT, TAKE, TEST = "+=", ":=", "wait", "take", "test"
+FENCE, QUIET, START, JOIN, SYNC = "fence", "quiet", "start", "join", "sync"
+COPIES = (COPY, LATE_COPY)
+WRITING = (STORE, ADD, *COPIES)
+COMPARING = (WAIT, TAKE, TEST)
+SYMBOLS = ("==", "!=", ">", ">=", "<", "<=")
+
+ELEMENTS = "xyzw"
+CELLS = "cdefghijk"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a notify does to a cell: `how` is += or :=."""
+
+    cell: int
+    how: str
+    value: int
+
+    def __str__(self) -> str:
+        """Write it in the notation of this page."""
+        return f"{CELLS[self.cell]} {self.how} {self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One operation.
+
+    Args:
+        kind: one of the constants above; a notify is NOTIFY whether it adds or sets.
+        place: the number of the element; of the cell for a wait, take or test; of the stream for start and join.
+        source: the element that a copy reads.
+        how: the comparison, one of `SYMBOLS`.
+        value: what the cell is compared with.
+        change: what a notify, or the signal of a put, does.
+        relaxed: a notify that may overtake.
+
+    """
+
+    kind: str
+    place: int = 0
+    _: KW_ONLY
+    source: int = 0
+    how: str = ">="
+    value: int = 0
+    change: Change | None = None
+    relaxed: bool = False
+
+    @property
+    def on_data(self) -> bool:
+        """Whether it touches memory."""
+        return self.kind == LOAD or self.kind in WRITING
+
+    def __str__(self) -> str:
+        """Write it in the notation of this page."""
+        signal = f", {self.change}" if self.change else ""
+        if self.kind in COPIES:
+            return f"{ELEMENTS[self.place]} {self.kind} {ELEMENTS[self.source]}{signal}"
+        if self.on_data:
+            return f"{self.kind} {ELEMENTS[self.place]}{signal}"
+        if self.kind == NOTIFY:
+            return f"{'relaxed ' * self.relaxed}{self.change}"
+        if self.kind in COMPARING:
+            return f"{self.kind} {CELLS[self.place]} {self.how} {self.value}"
+        return f"{self.kind} {self.place}" if self.kind in (START, JOIN) else self.kind
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program: what each stream of each rank does, and on what.
+
+    Args:
+        ranks: for each rank its streams, for each stream its operations.
+        elements: the rank that owns each element.
+        cells: the rank that owns each cell.
+        starts: the value of each cell at the start.
+
+    """
+
+    ranks: tuple[tuple[tuple[Op, ...], ...], ...]
+    _: KW_ONLY
+    elements: tuple[int, ...]
+    cells: tuple[int, ...]
+    starts: tuple[int, ...]
+
+    @cached_property
+    def actors(self) -> tuple[tuple[int, int], ...]:
+        """The (rank, stream) of each actor. Actors are numbered in this order."""
+        return tuple((rank, stream) for rank, streams in enumerate(self.ranks) for stream in range(len(streams)))
+
+    @cached_property
+    def streams(self) -> tuple[tuple[Op, ...], ...]:
+        """The operations of each actor."""
+        return tuple(ops for streams in self.ranks for ops in streams)
+
+    @cached_property
+    def _first(self) -> tuple[int, ...]:
+        return tuple(accumulate(map(len, self.streams), initial=0))
+
+    def writes(self, actor: int, index: int) -> int:
+        """Return what the store or atomic add at this place of an actor's stream writes or adds.
+
+        Powers of two, those of stores far above those of adds: a value tells who made it.
+        """
+        number = self._first[actor] + index
+        return 1 << (number if self.streams[actor][index].kind == ADD else number + 24)
+
+    def __str__(self) -> str:
+        """Write the call of `parse` that makes this program."""
+        text = " || ".join(" | ".join("; ".join(map(str, ops)) for ops in streams) for streams in self.ranks)
+        starts = f", starts={self.starts}" if any(self.starts) else ""
+        return f"parse({text!r}, elements={self.elements}, cells={self.cells}{starts})"
+
+
+def parse(
+    text: str,
+    *,
+    elements: tuple[int, ...] | None = None,
+    cells: tuple[int, ...] | None = None,
+    starts: tuple[int, ...] | None = None,
+) -> Program:
+    """Make a program of its text.
+
+    Elements belong to rank 0 unless `elements` says otherwise; a cell belongs to the rank that
+    waits for it, or to rank 0.
+    """
+    ranks = tuple(
+        tuple(tuple(_op(words.strip()) for words in stream.split(";") if words.strip()) for stream in rank.split("|"))
+        for rank in text.split("||")
+    )
+    ops = [(rank, op) for rank, streams in enumerate(ranks) for stream in streams for op in stream]
+    if elements is None:
+        used = [place for _, op in ops if op.on_data for place in (op.place, op.source)]
+        elements = (0,) * (max(used, default=-1) + 1)
+    if cells is None:
+        used = [op.change.cell for _, op in ops if op.change] + [op.place for _, op in ops if op.kind in COMPARING]
+        owners = dict.fromkeys(range(max(used, default=-1) + 1), 0)
+        owners |= {op.place: rank for rank, op in ops if op.kind in COMPARING}
+        cells = tuple(owners.values())
+    return Program(ranks, elements=elements, cells=cells, starts=starts or (0,) * len(cells))
+
+
+def _op(text: str) -> Op:
+    body, _, signal = text.partition(", ")
+    words = body.split()
+    change = _change(signal.split()) if signal else None
+    match words:
+        case [("ld" | "st" | "ad") as kind, element]:
+            return Op(kind, ELEMENTS.index(element), change=change)
+        case [element, ("<-" | "<~") as kind, source] if element != source:
+            return Op(kind, ELEMENTS.index(element), source=ELEMENTS.index(source), change=change)
+        case [("wait" | "take" | "test") as kind, cell, how, value] if how in SYMBOLS:
+            return Op(kind, CELLS.index(cell), how=how, value=int(value))
+        case [("start" | "join") as kind, number]:
+            return Op(kind, int(number))
+        case [("fence" | "quiet" | "sync") as kind]:
+            return Op(kind)
+        case ["relaxed", *rest]:
+            return Op(NOTIFY, change=_change(rest), relaxed=True)
+        case [_, ("+=" | "-=" | ":="), _]:
+            return Op(NOTIFY, change=_change(words))
+    raise ValueError(f"{text!r} is no operation")
+
+
+def _change(words: list[str]) -> Change:
+    cell, how, value = words
+    return Change(CELLS.index(cell), SET if how == SET else NOTIFY, -int(value) if how == "-=" else int(value))
