@@ -8,6 +8,7 @@ from asyncsim.machine.case import Case, Run
 from asyncsim.machine.kernel import Kernel, kernel
 from asyncsim.machine.rank import Rank
 from asyncsim.machine.simulate import simulate
+from asyncsim.machine.stream import Stream, StreamBarrier
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.trace.declare import Signal, Window
 from asyncsim.trace.errors import AsyncsimError, DivergenceError, KernelError, MisuseError, RefusedError, TraceError
@@ -43,6 +44,8 @@ __all__ = [
     "Set",
     "Signal",
     "SignalView",
+    "Stream",
+    "StreamBarrier",
     "TraceError",
     "Window",
     "WindowView",

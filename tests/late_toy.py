@@ -170,22 +170,23 @@ def _op(text: str) -> Op:
     body, _, signal = text.partition(", ")
     words = body.split()
     change = _change(signal.split()) if signal else None
+    op = None
     match words:
         case [("ld" | "st" | "ad") as kind, element]:
-            return Op(kind, ELEMENTS.index(element), change=change)
+            op = Op(kind, ELEMENTS.index(element), change=change)
         case [element, ("<-" | "<~") as kind, source] if element != source:
-            return Op(kind, ELEMENTS.index(element), source=ELEMENTS.index(source), change=change)
+            op = Op(kind, ELEMENTS.index(element), source=ELEMENTS.index(source), change=change)
         case [("wait" | "take" | "test") as kind, cell, how, value] if how in SYMBOLS:
-            return Op(kind, CELLS.index(cell), how=how, value=int(value))
+            op = Op(kind, CELLS.index(cell), how=how, value=int(value))
         case [("start" | "join") as kind, number]:
-            return Op(kind, int(number))
+            op = Op(kind, int(number))
         case [("fence" | "quiet" | "sync") as kind]:
-            return Op(kind)
-        case ["relaxed", *rest]:
-            return Op(NOTIFY, change=_change(rest), relaxed=True)
-        case [_, ("+=" | "-=" | ":="), _]:
-            return Op(NOTIFY, change=_change(words))
-    raise ValueError(f"{text!r} is no operation")
+            op = Op(kind)
+        case [*relaxed, _, ("+=" | "-=" | ":="), _] if relaxed in ([], ["relaxed"]):
+            op = Op(NOTIFY, change=_change(words[-3:]), relaxed=bool(relaxed))
+    if op is None:
+        raise ValueError(f"{text!r} is no operation")
+    return op
 
 
 def _change(words: list[str]) -> Change:

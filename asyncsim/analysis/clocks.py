@@ -19,7 +19,7 @@ from asyncsim.trace.op import WAIT
 
 if TYPE_CHECKING:
     from asyncsim.analysis.guards import Guards
-    from asyncsim.analysis.streams import Place, Streams
+    from asyncsim.analysis.streams import Epoch, Place, Streams
 
 
 def required_notifies(streams: Streams, guards: Guards) -> dict[Place, Place | None] | None:
@@ -40,22 +40,25 @@ def required_notifies(streams: Streams, guards: Guards) -> dict[Place, Place | N
             producers = [who for who in epoch.tallies if who != actor]
             if len(producers) > 1 or any(min(epoch.tallies[who].amounts) < 0 for who in producers):
                 return None
-            goals = guards.goals[wait.place].get(epoch.number)
+            goal = guards.goals[wait.place].get(epoch.number)
+            if goal is None:
+                continue
             own = epoch.tallies.get(actor)
-            if goals is None:
-                continue
-            goal = goals.credits
-            goal -= own.credits_before(index) if own is not None else 0
-            if goal <= 0:
-                required[wait.place] = None
-                continue
-            for who in producers:
-                tally = epoch.tallies[who]
-                for at in tally.indexes:
-                    if tally.credits_before(at + 1) >= goal:
-                        required[wait.place] = (who, at)
-                        break
+            needed = goal.credits - (own.credits_before(index) if own is not None else 0)
+            notify = _completing(producers, epoch, needed) if needed > 0 else None
+            if needed <= 0 or notify is not None:
+                required[wait.place] = notify
     return required
+
+
+def _completing(producers: list[int], epoch: Epoch, needed: int) -> Place | None:
+    """Return the notify with which the only producer has given so many credits; None if it never has."""
+    for who in producers:
+        tally = epoch.tallies[who]
+        for at in tally.indexes:
+            if tally.credits_before(at + 1) >= needed:
+                return who, at
+    return None
 
 
 class Clocks:

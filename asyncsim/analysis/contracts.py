@@ -40,6 +40,8 @@ def leftover_credits(streams: Streams) -> Iterator[Suspect]:
             last = max(changes, key=lambda place: streams.event(place).step or 0)
 
             def why(_: tuple[Place, ...], left: int = left, cell: str = str(history.cell)) -> str:
-                return f"{cell} ends {abs(left)} {'above' if left > 0 else 'below'} its start; its signal is self-cleaning"
+                return (
+                    f"{cell} ends {abs(left)} {'above' if left > 0 else 'below'} its start; its signal is self-cleaning"
+                )
 
             yield Suspect("leftover-credit", history.cell.signal, (last,), (str(history.cell),), why)

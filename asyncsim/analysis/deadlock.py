@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from asyncsim.trace.finding import Finding, Side
@@ -41,7 +42,7 @@ def _sentence(streams: Streams, place: Place) -> str:
     reason, detail = reason_of(streams, event)
     return (
         f"rank {op.actor.rank} waits{line} for {op.cell} {SYMBOLS[op.how]} {op.amount} "
-        f"(have {event.have}, need {op.amount}): {reason}, {detail}"
+        f"(have {event.have}, need {op.amount + (op.how == 'Gt')}): {reason}, {detail}"
     )
 
 
@@ -60,26 +61,51 @@ def reason_of(streams: Streams, wait: Event) -> tuple[str, str]:
     """Return why nobody will satisfy a blocked wait, in a word and in a clause."""
     op = wait.op
     have = wait.have if wait.have is not None else 0
-    if op.how in ("Eq", "Lt", "Le") and have > op.amount or (op.how == "Lt" and have == op.amount):
+    if (op.how in ("Eq", "Lt", "Le") and have > op.amount) or (op.how == "Lt" and have == op.amount):
         return OVERSHOT, f"the cell went past it: {_last_change(streams, wait)}"
-    history = streams.histories.get(op.cell.slot) if op.cell is not None else None
     changes = [streams.event(p) for p in sorted(_changes(streams, wait), key=lambda p: streams.event(p).step or 0)]
-    value = streams.trace.header.world.layouts[op.cell.signal].start if op.cell is not None else 0  # type: ignore[union-attr]
+    lost = _losses(streams, wait, changes)
+    for reason in (WRAPPED, ERASED, TAKEN):
+        if reason in lost:
+            return reason, f"{_says(lost[reason])} left the cell at {_after(lost[reason])}"
+    return NEVER_SENT, _who_could(streams, wait, changes)
+
+
+def _losses(streams: Streams, wait: Event, changes: list[Event]) -> dict[str, Event]:
+    """Return the last operation that lost credits, for each way in which credits that did come can be lost."""
+    op = wait.op
+    cell = op.cell
+    assert cell is not None  # noqa: S101 - for the type checker: a wait has a cell
+    value = streams.trace.header.world.layouts[cell.signal].start  # type: ignore[union-attr]  # a cell's is a signal
+    came = value
     lost: dict[str, Event] = {}
     for event in changes:
         after = _after(event)
-        if event.op.kind != WAIT and event.op.how == SET and after < value:
-            lost.setdefault(ERASED, event)
-            lost[ERASED] = event
-        elif event.op.kind != WAIT and event.op.how != SET and event.op.amount > 0 and after < value:
-            lost[WRAPPED] = event
-        elif event.op.actor is not op.actor and after < value:
-            lost[TAKEN] = event
+        adds = event.op.kind != WAIT and event.op.how != SET and event.op.amount > 0
+        came += event.op.amount if adds else max(after - value, 0)
+        if after < value:
+            if adds:
+                lost[WRAPPED] = event
+            elif event.op.how == SET:
+                lost[ERASED] = event
+            elif streams.issue((streams.number[event.op.actor.order], 0))[0] != streams.number[op.actor.order]:
+                lost[TAKEN] = event
         value = after
-    for reason in (WRAPPED, ERASED, TAKEN):
-        if reason in lost and history is not None:
-            return reason, f"{_says(lost[reason])} left the cell at {_after(lost[reason])}"
-    return NEVER_SENT, _who_could(streams, wait, changes)
+    if came < _needed_in_all(streams, wait):
+        return {reason: event for reason, event in lost.items() if reason == WRAPPED}  # they were never sent
+    return lost
+
+
+def _needed_in_all(streams: Streams, wait: Event) -> int:
+    """Return how many credits this wait and those that passed before it need together.
+
+    Growing thresholds count everything that ever came; others use up what they wait for.
+    """
+    cell = wait.op.cell
+    assert cell is not None  # noqa: S101 - as above
+    waits = [w.event.op.amount for w in streams.histories[cell.slot].waits if w.epoch is not None] + [wait.op.amount]
+    growing = all(a < b for a, b in pairwise(waits))
+    return waits[-1] if growing else sum(waits)
 
 
 def _changes(streams: Streams, wait: Event) -> list[Place]:
@@ -118,7 +144,8 @@ def _who_could(streams: Streams, wait: Event, changes: list[Event]) -> str:
         number for number, actor in enumerate(streams.actors) if actor is not wait.op.actor
     ]
     who = "those who wrote it" if writers else "nobody ever wrote it, and the others"
-    blocked, finished = [], []
+    blocked: list[str] = []
+    finished: list[str] = []
     for number in others:
         last = (number, len(streams.events[number]) - 1)
         rank = str(streams.actors[number].rank)

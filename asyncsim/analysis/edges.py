@@ -45,22 +45,27 @@ def _streams(streams: Streams, edges: Edges) -> None:
     for number, stream in enumerate(streams.events):
         for index, event in enumerate(stream):
             op = event.op
-            child = by_name.get(op.link, -1) if op.kind in (START, JOIN) else -1
-            if op.kind == START and child >= 0:
+            child = by_name.get(op.link)
+            if op.kind == SYNC:
+                meetings[op.link].append((number, index))
+            elif op.kind == START and child is not None:
                 started[child] = (number, index)
                 edges[child, 0].append((number, index))
-            elif op.kind == JOIN and child >= 0:
+            elif op.kind == JOIN and child is not None:
                 edges[number, index].append((child, len(streams.events[child]) - 1))
-            elif op.kind == SYNC:
-                meetings[op.link].append((number, index))
     for parties in meetings.values():
-        for place in parties:
-            if len(parties) < streams.event(place).op.amount:
-                edges[place].append(place)  # somebody never came: it cannot happen
-            for number, index in parties:
-                before = (number, index - 1) if index else started.get(number)
-                if number != place[0] and before is not None:
-                    edges[place].append(before)
+        _meet(streams, edges, parties, started)
+
+
+def _meet(streams: Streams, edges: Edges, parties: list[Place], started: dict[int, Place]) -> None:
+    """Let each party of a rank-local barrier need what comes before the barrier in all the others."""
+    for place in parties:
+        if len(parties) < streams.event(place).op.amount:
+            edges[place].append(place)  # somebody never came: it cannot happen
+        for number, index in parties:
+            before = (number, index - 1) if index else started.get(number)
+            if number != place[0] and before is not None:
+                edges[place].append(before)
 
 
 class _Issuer:

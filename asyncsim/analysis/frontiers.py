@@ -64,7 +64,9 @@ class Frontiers:
 def _synchronising(streams: Streams, guards: Guards, edges: Edges) -> list[list[_Sync]]:
     histories = streams.histories.values()
     epoch_of = {place: epoch for history in histories for place, _, epoch in history.adds}
-    opened = {epoch.opener: epoch.number for history in histories for epoch in history.epochs if epoch.opener is not None}
+    opened = {
+        epoch.opener: epoch.number for history in histories for epoch in history.epochs if epoch.opener is not None
+    }
     sources = {source for needs in edges.values() for source in needs}
     syncs: list[list[_Sync]] = []
     for actor, stream in enumerate(streams.events):

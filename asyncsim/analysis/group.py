@@ -69,23 +69,24 @@ def findings_of(streams: Streams, suspects: Iterable[Suspect], fair: FairOrder) 
         hazard = suspect.hazard(places) if suspect.hazard is not None else None
         key = (suspect.kind, hazard, _scope(streams, places), suspect.window, tuple(e.at for e in events))
         groups.setdefault(key, []).append((suspect, by_time))
-    findings = []
-    for (kind, hazard, scope, window, _), members in groups.items():
-        members.sort(key=lambda member: [fair.key(member[0].places[n]) for n in member[1]])
-        suspect, by_time = members[0]
-        findings.append(
-            Finding(
-                str(kind),
-                suspect.why(tuple(suspect.places[n] for n in by_time)),
-                hazard=None if hazard is None else str(hazard),
-                scope=None if scope is None else str(scope),
-                window=str(window),
-                pairs=len(members),
-                sides=_sides(streams, suspect, by_time),
-                examples=tuple(_sides(streams, *member) for member in members[:EXAMPLES]),
-            )
-        )
-    return findings
+    return [_finding(streams, members, fair) for members in groups.values()]
+
+
+def _finding(streams: Streams, members: list[tuple[Suspect, tuple[int, ...]]], fair: FairOrder) -> Finding:
+    """Make the finding of one group; its first pair, in the order of the fair run, speaks for all."""
+    members.sort(key=lambda member: [fair.key(member[0].places[n]) for n in member[1]])
+    suspect, by_time = members[0]
+    places = tuple(suspect.places[n] for n in by_time)
+    return Finding(
+        suspect.kind,
+        suspect.why(places),
+        hazard=None if suspect.hazard is None else suspect.hazard(places),
+        scope=_scope(streams, places),
+        window=suspect.window,
+        pairs=len(members),
+        sides=_sides(streams, suspect, by_time),
+        examples=tuple(_sides(streams, *member) for member in members[:EXAMPLES]),
+    )
 
 
 def _scope(streams: Streams, places: tuple[Place, ...]) -> str | None:
@@ -95,6 +96,4 @@ def _scope(streams: Streams, places: tuple[Place, ...]) -> str | None:
 
 
 def _sides(streams: Streams, suspect: Suspect, by_time: tuple[int, ...]) -> tuple[Side, ...]:
-    return tuple(
-        Side.of(streams.event(suspect.places[n]), suspect.places[n][1], suspect.regions[n]) for n in by_time
-    )
+    return tuple(Side.of(streams.event(suspect.places[n]), suspect.places[n][1], suspect.regions[n]) for n in by_time)

@@ -44,7 +44,10 @@ def order_of(streams: Streams, how: str = "auto") -> tuple[Order, Guards]:
         if required is not None:
             return Clocks(streams, required), guards
         if how == "clocks":
-            raise MisuseError("clocks do not apply: some awaited cell has Sets, several producers or foreign subtractions, or there are streams or landings")
+            raise MisuseError(
+                "clocks do not apply: some awaited cell has Sets, several producers or foreign subtractions, "
+                "or there are streams or landings"
+            )
     while True:
         # More epochs in which waits may pass let everybody run further, which may open more: to a fixpoint.
         order = Frontiers(streams, guards, edges)
@@ -83,11 +86,8 @@ def most_credits(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> in
     actor, index = wait.place
     total = 0
     for who, tally in epoch.tallies.items():
-        if who == actor:
-            continue
-        if streams.issuer[who] is None:
-            total += tally.credits_before(order.reach(actor, index, who))
-        elif streams.relation(wait.place, (who, tally.indexes[0])) == "free":
+        # A task's adds are all free or all own; a wire has but one.
+        if who != actor and streams.relation(wait.place, (who, tally.indexes[0])) == "free":
             total += tally.credits_before(order.reach(actor, index, who))
     return total
 

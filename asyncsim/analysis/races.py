@@ -54,16 +54,9 @@ def races(streams: Streams, order: Order) -> Iterator[Suspect]:
 def _overlapping(streams: Streams) -> Iterator[tuple[_Entry, _Entry]]:
     """Yield pairs of accesses of different actors to common bytes, one of which changes them."""
     slots: dict[int, dict[Spans, list[_Entry]]] = {}
-    for actor, stream in enumerate(streams.events):
-        rank = streams.actors[actor].rank
-        for index, event in enumerate(stream):
-            if event.op.kind == POLL:
-                continue  # it synchronises; the verdict of a kernel that polls comes from exploration
-            for access, eyes in _accesses(event.op):
-                spans = access.region.spans
-                if spans:
-                    entry = _Entry((actor, index), access, rank, eyes)
-                    slots.setdefault(access.region.slot, {}).setdefault(spans, []).append(entry)
+    for entry in _entries(streams):
+        region = entry.access.region
+        slots.setdefault(region.slot, {}).setdefault(region.spans, []).append(entry)
     for by_spans in slots.values():
         ordered = sorted(by_spans)
         for n, spans in enumerate(ordered):
@@ -76,16 +69,25 @@ def _overlapping(streams: Streams) -> Iterator[tuple[_Entry, _Entry]]:
                     yield from _pairs(streams, by_spans[spans], by_spans[other])
 
 
+def _entries(streams: Streams) -> Iterator[_Entry]:
+    """Yield every access to at least one byte; polls synchronise, and are judged by exploration."""
+    for actor, stream in enumerate(streams.events):
+        rank = streams.actors[actor].rank
+        for index, event in enumerate(stream):
+            if event.op.kind != POLL:
+                for access, eyes in _accesses(event.op):
+                    if access.region.spans:
+                        yield _Entry((actor, index), access, rank, eyes)
+
+
 def _accesses(op: Op) -> list[tuple[Access, str | None]]:
     """Return what an operation touches at its own step, and in whose eyes."""
     own = present_accesses(op, own=True)
     peers = present_accesses(op, own=False)
     if own == peers:
         return [(access, None) for access in own]
-    both = [(access, None) for access in own if access in peers]
-    return both + [(access, OWN) for access in own if access not in peers] + [
-        (access, PEERS) for access in peers if access not in own
-    ]
+    found: list[tuple[Access, str | None]] = [(access, None if access in peers else OWN) for access in own]
+    return found + [(access, PEERS) for access in peers if access not in own]
 
 
 def _pairs(streams: Streams, entries: list[_Entry], others: list[_Entry] | None) -> Iterator[tuple[_Entry, _Entry]]:

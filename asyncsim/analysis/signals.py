@@ -40,7 +40,9 @@ def signal_races(streams: Streams, order: Order) -> Iterator[Suspect]:
         for place, amount, _ in history.adds:
             if amount < 0:
                 for wait in history.waits:
-                    if streams.relation(wait.place, place) == "free" and not _strictly_ordered(order, place, wait.place):
+                    if streams.relation(wait.place, place) == "free" and not _strictly_ordered(
+                        order, place, wait.place
+                    ):
                         yield _pair(streams, history, "signal-race", (place, wait.place), _why_taken)
 
 
@@ -79,7 +81,9 @@ def undetermined_tests(streams: Streams, order: Order) -> Iterator[Wait]:
                 if may_be_current(streams, order, test, epoch):
                     sure = sure_value(streams, test, epoch)
                     low = sure + least_credits(streams, order, test, epoch)
-                    answers |= _answers(test.event.op.how, test.event.op.amount, low, sure + most_credits(streams, order, test, epoch))
+                    answers |= _answers(
+                        test.event.op.how, test.event.op.amount, low, sure + most_credits(streams, order, test, epoch)
+                    )
             taken = any(
                 amount < 0
                 and streams.relation(test.place, place) == "free"

@@ -111,7 +111,8 @@ class Streams:
         self.model = model_of(trace.header.memory)
         by_name = {actor.name: number for number, actor in enumerate(self.actors)}
         self.issuer = [
-            (by_name[actor.name.partition(">")[0]], index_of(actor.name)) if actor.wire else None for actor in self.actors
+            (by_name[actor.name.partition(">")[0]], index_of(actor.name)) if actor.wire else None
+            for actor in self.actors
         ]
         """Of a wire, the operation whose landing it carries; None for a task."""
         self._quiets: list[list[int]] = [[] for _ in self.actors]
@@ -195,9 +196,10 @@ class Streams:
                 if wait.epoch is None:
                     continue
                 for epoch in history.epochs[history.epochs.index(wait.epoch) + 1 :]:
-                    if epoch.opener is not None and self.issuer[epoch.opener[0]] is not None:
-                        if self.relation(wait.place, epoch.opener) == "sure":
-                            wait.epoch = epoch
+                    opener = epoch.opener
+                    own = opener is not None and self.issuer[opener[0]] is not None
+                    if opener is not None and own and self.relation(wait.place, opener) == "sure":
+                        wait.epoch = epoch
 
     def _add(self, history: History, epoch: Epoch, place: Place, amount: int) -> None:
         history.adds.append((place, amount, epoch.number))

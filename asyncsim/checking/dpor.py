@@ -27,11 +27,12 @@ from typing import TYPE_CHECKING
 
 from asyncsim.checking.relation import BLOCKING, Relation, holds
 from asyncsim.checking.trail import Trail, members
-from asyncsim.trace.op import NOTIFY, WAIT
+from asyncsim.trace.op import LAND, NOTIFY, WAIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from asyncsim.trace.late import Model
     from asyncsim.trace.op import Op
 
 
@@ -92,14 +93,16 @@ class Tree:
 
     Args:
         starts: the values of the cells at the start, by slot.
+        model: the memory model.
+        atom: a tile of more elements lands in pieces of so many.
 
     """
 
-    def __init__(self, starts: Sequence[int]) -> None:
+    def __init__(self, starts: Sequence[int], model: Model, atom: int | None = None) -> None:
         """Start with the empty execution."""
-        self.relation = Relation()
+        self.relation = Relation(model)
         self.path: list[Branching] = []
-        self.trail = Trail(self.relation, starts)
+        self.trail = Trail(self.relation, starts, atom)
         self._starts = starts
         self._fresh = True
         self._shared = 0  # so many steps were taken apart after an earlier execution
@@ -174,7 +177,9 @@ class Tree:
 
         def key(op: Op) -> tuple[bool, int, bool, int]:
             plain = op.kind == WAIT and not op.consume
-            return not plain, counts.get(op.actor.name, 0), op.kind == NOTIFY, op.actor.order
+            # A landing is as far as who issued it.
+            count = counts.get(op.actor.name.partition(">")[0], 0)
+            return not plain, count, op.kind == NOTIFY or (op.kind == LAND and op.cell is not None), op.actor.order
 
         return min(awake, key=key).actor.name
 
@@ -191,7 +196,8 @@ class Tree:
             step: when it passed; None if it still stood there at the end.
 
         """
-        trail, cell = self.trail, wait.cell
+        trail = self.trail
+        cell = None if trail.is_blurred(wait) else wait.cell
         previous = trail.last_of(wait.actor.name) if step is None else trail.previous[step]
         needed = 0 if previous is None else trail.before[previous] | 1 << previous
         for other in trail.met_by(wait):
@@ -207,12 +213,13 @@ class Tree:
                 continue
             since = trail.since(other)
             if cell is not None:
-                value = trail.value(cell.slot, certain | ((1 << other) - 1))
+                value = trail.value(cell.slot, certain | ((1 << other) - 1), wait)
                 if holds(wait, value) and not disabling:
                     self._plan_towards(other, certain & since, wait.actor.name)
                     continue
                 helpful = trail.free_of(trail.on_cell(cell.slot) & since & ~certain, other, step)
-                if not self.relation.may_hold(wait, value, [trail.ops[n] for n in members(helpful)]):
+                foreign = [trail.ops[n] for n in members(helpful) if not self.relation.sees_at_issue(wait, trail.ops[n])]
+                if not self.relation.may_hold(wait, value, foreign):
                     continue
             self.path[other].plan(trail.first(trail.free_of(since, other, step)))
             if previous is None or previous < other:

@@ -18,6 +18,7 @@ from asyncsim.trace.digest import digest_bytes
 from asyncsim.trace.errors import DivergenceError, KernelError, MisuseError
 from asyncsim.trace.event import COMPLETE, DEADLOCK, STEP_LIMIT, STOPPED
 from asyncsim.trace.finding import Finding
+from asyncsim.trace.late import model_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -116,7 +117,7 @@ class Exhausting:
         self._starts = [
             signal.start for signal in case.world.signals for _ in range(signal.cells_a_rank * case.world.ranks)
         ]
-        self._tree = Tree(self._starts)
+        self._tree = Tree(self._starts, model_of(case.memory), case.atom)
         self._walk = _Walk(self._tree)
         self._executions = self._redundant = 0
         self._over = self._limited = self._interrupted = False

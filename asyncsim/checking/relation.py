@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING
 
 from asyncsim.machine.effect import COMPARE
 from asyncsim.trace.conflict import conflict
-from asyncsim.trace.op import LAND, NOTIFY, POLL, PUT_SIGNAL, SET, WAIT
+from asyncsim.trace.op import LAND, NOTIFY, POLL, PUT_SIGNAL, SET, TEST, WAIT
 from asyncsim.trace.region import ADD, spans_overlap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from asyncsim.trace.late import Model
     from asyncsim.trace.op import Op
     from asyncsim.trace.region import Cell
 
@@ -40,17 +41,25 @@ _RISING, _FALLING = ("Ge", "Gt"), ("Le", "Lt")
 class Relation:
     """The relation of one search.
 
+    Args:
+        model: the memory model.
+
     Attributes:
+        forwards: an actor sees its own changes before they land.
         tight: the slots of cells whose range some execution can leave; grows while searching.
 
     """
 
-    def __init__(self) -> None:
+    def __init__(self, model: Model) -> None:
         """Start with every cell wide enough."""
+        self.model = model
+        self.forwards = model.late and model.forwarding
         self.tight: set[int] = set()
 
     def dependent(self, a: Op, b: Op) -> bool:
         """Say whether the two, of different actors, may not commute, or one may enable or disable the other."""
+        if (_only_looks(a) and self.sees_at_issue(a, b)) or (_only_looks(b) and self.sees_at_issue(b, a)):
+            return False
         if conflict(a, b) or _sums_depend(a, b):
             return True
         return (
@@ -61,6 +70,15 @@ class Relation:
             and a.cell.slot == b.cell.slot
             and a.cell.slot in self.tight
             and not a.cell.wrap
+        )
+
+    def sees_at_issue(self, op: Op, landing: Op) -> bool:
+        """Say whether `landing` brings a signal that the actor of `op` has seen since it issued it itself."""
+        return (
+            self.forwards
+            and landing.actor.wire
+            and landing.cell is not None
+            and landing.actor.name.partition(">")[0] == op.actor.name
         )
 
     def orders(self, earlier: Op, later: Op) -> bool:
@@ -115,6 +133,10 @@ class Relation:
         new = not found <= self.tight
         self.tight |= found
         return new
+
+
+def _only_looks(op: Op) -> bool:
+    return op.kind == TEST or (op.kind == WAIT and not op.consume)
 
 
 def _sums_depend(a: Op, b: Op) -> bool:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.relation import places_of, value_after
-from asyncsim.trace.op import JOIN, START, SYNC
+from asyncsim.checking.relation import changes_cell, places_of, value_after
+from asyncsim.checking.underway import Underway
+from asyncsim.trace.op import JOIN, SET, START, SYNC
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,19 +26,20 @@ class Trail:
     Args:
         relation: what orders operations.
         starts: the values of the cells at the start, by slot.
+        atom: a tile of more elements lands in pieces of so many.
 
     Attributes:
         ops: the operations, step by step.
         before: for each step, the steps that happened before it.
         races: for each step, the steps of other actors that are ordered directly before it, with
             none between. Latest first.
-        previous: for each step, the step before it of the same actor; for the first of a stream, the
-            one that started it; None for the first of a rank.
+        previous: for each step, the step before it of the same actor; for the first of a stream or
+            wire, the one that started or issued it; None for the first of a rank.
         counts: how many steps each actor has taken.
 
     """
 
-    def __init__(self, relation: Relation, starts: Sequence[int]) -> None:
+    def __init__(self, relation: Relation, starts: Sequence[int], atom: int | None = None) -> None:
         """Start before the first step."""
         self.ops: list[Op] = []
         self.before: list[int] = []
@@ -48,13 +50,18 @@ class Trail:
         self._starts = starts
         self._at: dict[Place, list[int]] = {}
         self._last: dict[str, int] = {}
+        self._children: list[list[str]] = []
+        self._underway = Underway(relation.model, atom)
 
     def cut(self, length: int) -> None:
         """Forget all steps from `length` on."""
         while len(self.ops) > length:
             op = self.ops.pop()
-            if op.kind == START:
-                del self._last[op.link]
+            children = self._children.pop()
+            for child in children:
+                del self._last[child]
+            if op.kind != START:
+                self._underway.give_back(op, children)
             self.before.pop()
             self.races.pop()
             previous = self.previous.pop()
@@ -89,9 +96,11 @@ class Trail:
         self.races.append(races)
         self.previous.append(previous)
         self._last[op.actor.name] = step
-        if op.kind == START:
-            self._last[op.link] = step
-        self.counts[op.actor.name] = self.counts.get(op.actor.name, 0) + 1
+        index = self.counts.get(op.actor.name, 0)
+        children = [op.link] if op.kind == START else self._underway.take(op, index)
+        self._last |= dict.fromkeys(children, step)
+        self._children.append(children)
+        self.counts[op.actor.name] = index + 1
         for place in places_of(op):
             self._at.setdefault(place, []).append(step)
 
@@ -105,14 +114,14 @@ class Trail:
         return sorted((step for step in steps if self.ops[step].actor.name != op.actor.name), reverse=True)
 
     def _awaited(self, op: Op, ready: Sequence[Op]) -> list[int]:
-        """Return the steps that a join or a meeting of streams waits for; no schedule does these the other way round."""
+        """Return the steps that no schedule does the other way round with this one, program order aside."""
         if op.kind == JOIN:
             return [self._last[op.link]]
         if op.kind == SYNC:
             here = (self._last.get(other.actor.name) for other in ready if other.kind == SYNC and other.link == op.link)
             gone = (step for step, other in enumerate(self.ops) if other.kind == SYNC and other.link == op.link)
             return [step for step in (*here, *gone) if step is not None]
-        return []
+        return [self._last[wire] for wire in self._underway.awaited(op)]
 
     def since(self, step: int) -> int:
         """Return all steps after this one in time."""
@@ -131,13 +140,27 @@ class Trail:
         """Return the steps on a cell."""
         return sum(1 << step for step in self._at.get(("cell", slot), ()))
 
-    def value(self, slot: int, steps: int) -> int:
-        """Return what a cell holds after the operations among `steps`."""
+    def value(self, slot: int, steps: int, wait: Op | None = None) -> int:
+        """Return what a cell holds after the operations among `steps`; in the eyes of a wait's actor, if one is given."""
         value = self._starts[slot]
         for step in self._at.get(("cell", slot), ()):
             if steps >> step & 1:
-                value = value_after(value, self.ops[step])
+                op = self.ops[step]
+                if wait is not None and self._relation.sees_at_issue(wait, op):
+                    continue
+                if wait is not None and self._relation.forwards and op.deferred and op.actor.name == wait.actor.name:
+                    value += op.amount
+                else:
+                    value = value_after(value, op)
         return value
+
+    def is_blurred(self, wait: Op) -> bool:
+        """Say whether `value` may be wrong for a wait: it has own changes under way, and the cell is set."""
+        if wait.cell is None:
+            return True
+        ops = [self.ops[step] for step in self._at.get(("cell", wait.cell.slot), ())]
+        own = any(op.deferred and op.actor.name == wait.actor.name for op in ops)
+        return own and self._relation.forwards and any(op.how == SET and (op.deferred or changes_cell(op)) for op in ops)
 
 
 def members(steps: int) -> Iterator[int]:

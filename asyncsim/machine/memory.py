@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from asyncsim.trace.world import World
 
 Tile = np.ndarray[Any, Any]
+Deposit = tuple["Access", Tile]
+"""What landed, or may land: where and how, and the tile, or the piece of it that the access is for."""
 
 
 class Memory:
@@ -54,9 +56,14 @@ class Memory:
         tile: Tile = self.arrays[region.slot][region.index].copy()
         return tile
 
-    def peek(self, region: Region) -> Tile:
-        """Return the region itself, for a look that is no load."""
-        tile: Tile = self.arrays[region.slot][region.index]
+    def peek(self, region: Region, deposits: Sequence[Deposit] = ()) -> Tile:
+        """Return a private copy of the region for a look that is no load; `deposits` as for `read_over`."""
+        array = self.arrays[region.slot]
+        if deposits:
+            array = array.copy()
+            for deposit in deposits:
+                _deposit(array, *deposit)
+        tile: Tile = array[region.index].copy()
         return tile
 
     def write(self, region: Region, tile: Tile) -> None:
@@ -74,26 +81,26 @@ class Memory:
         if region not in self._whole:
             self._mark(region)
 
-    def deposit(self, access: Access, tile: Tile, piece: tuple[int, int] | None) -> None:
-        """Let data land: store or add a tile, or one piece of it."""
-        _deposit(self.arrays[access.region.slot], access, tile, piece)
+    def deposit(self, access: Access, tile: Tile) -> None:
+        """Let data land: store or add a tile, or the piece of it that the access is for."""
+        _deposit(self.arrays[access.region.slot], access, tile)
         written = self._written[access.region.slot]
         if written is not None:
-            _mark(written, access.region, piece)
+            _mark(written, access.region)
 
-    def read_over(self, region: Region, deposits: Sequence[tuple[Access, Tile, tuple[int, int] | None]]) -> Tile:
-        """Return a private copy of the region as it would be if these had landed already, in this order."""
-        array = self.arrays[region.slot].copy()
+    def read_over(self, region: Region, deposits: Sequence[Deposit]) -> Tile:
+        """Return a private copy of the region as it would be if these had landed already, in this order.
+
+        Of a piece the whole tile is returned; only of its own elements it is noted if nobody wrote them.
+        """
         written = self._written[region.slot]
-        known = None if written is None else written.copy()
-        for access, tile, piece in deposits:
-            _deposit(array, access, tile, piece)
-            if known is not None:
-                _mark(known, access.region, piece)
-        if known is not None and not known[region.index].all():
-            self.unwritten.append(region)
-        seen: Tile = array[region.index].copy()
-        return seen
+        if written is not None:
+            known = written.copy()
+            for access, _ in deposits:
+                _mark(known, access.region)
+            if not _elements(known, region).all():
+                self.unwritten.append(region)
+        return self.peek(region, deposits)
 
     def _is_written(self, region: Region) -> bool:
         """Say whether every element of the region was written by somebody, or declared initialised."""
@@ -110,27 +117,30 @@ class Memory:
         self._whole.add(region)
 
 
-def _deposit(array: Tile, access: Access, tile: Tile, piece: tuple[int, int] | None) -> None:
+def _box(array: Tile, region: Region) -> Tile:
+    """Return the box of a region, a view with all dimensions; of a piece the box that it is a piece of."""
+    view: Tile = array[tuple(slice(*dim) for dim in region.box)]
+    return view
+
+
+def _elements(array: Tile, region: Region) -> Tile:
+    """Return the elements of a region, or of a piece, in row-major order."""
+    start, stop = region.part or (0, None)
+    return _box(array, region).reshape(-1)[start:stop]
+
+
+def _deposit(array: Tile, access: Access, tile: Tile) -> None:
     """Store or add a tile, or one piece of it, to an array."""
-    box = tuple(slice(*dim) for dim in access.region.box)
-    target = array[box]
-    if piece is None:
-        if access.mode == ADD:
-            with np.errstate(all="ignore"):
-                target += tile.reshape(target.shape)
-        else:
-            target[...] = tile.reshape(target.shape)
-        return
-    start, stop = piece
+    target = _box(array, access.region)
+    start, stop = access.region.part or (0, target.size)
+    tile = tile.reshape(-1)
     if access.mode == ADD:
         with np.errstate(all="ignore"):
             tile = target.flat[start:stop] + tile
     target.flat[start:stop] = tile
 
 
-def _mark(written: Tile, region: Region, piece: tuple[int, int] | None) -> None:
-    target = written[tuple(slice(*dim) for dim in region.box)]
-    if piece is None:
-        target[...] = True
-    else:
-        target.flat[piece[0] : piece[1]] = True
+def _mark(written: Tile, region: Region) -> None:
+    target = _box(written, region)
+    start, stop = region.part or (0, target.size)
+    target.flat[start:stop] = True

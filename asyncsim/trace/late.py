@@ -9,13 +9,15 @@ fetch before it) ever uses.
            and its writes to one place land in order.
     nic    puts through a network adapter (OpenSHMEM, NVSHMEM): neither holds.
 
+Either may tear: under ``ldst:atom=4`` a tile of more than four elements lands in pieces, each by itself.
+
 What orders landings is written down once, in `asyncsim.machine.wires` for a run under way and in
 `asyncsim.analysis.threads` for all runs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -37,6 +39,7 @@ class Model:
         late: remote effects land later.
         forwarding: an actor sees its own pending writes.
         place_order: one actor's writes to one place land in the order in which they were issued.
+        atom: a tile of more elements lands in pieces of so many, each by itself; None: whole.
 
     """
 
@@ -44,6 +47,7 @@ class Model:
     late: bool
     forwarding: bool
     place_order: bool
+    atom: int | None = None
 
 
 MODELS = {
@@ -53,11 +57,17 @@ MODELS = {
 }
 
 
-def model_of(name: str) -> Model:
-    """Return the memory model of this name."""
+def model_of(text: str) -> Model:
+    """Return the memory model that a text names: ``sc``, ``nic``, ``ldst:atom=4``."""
+    name, colon, atom = text.partition(":atom=") if isinstance(text, str) else (text, "", "")
     if name not in MODELS:
-        raise MisuseError(f"memory={name!r}; the memory models are: {', '.join(MODELS)}")
-    return MODELS[name]
+        raise MisuseError(f"memory={text!r}; the memory models are: {', '.join(MODELS)}")
+    model = MODELS[name]
+    if not colon:
+        return model
+    if not model.late or not atom.isdecimal() or not int(atom):
+        raise MisuseError(f"memory={text!r}; a model that is late lands tiles in pieces of at least one: ldst:atom=1")
+    return replace(model, name=text, atom=int(atom))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +149,7 @@ def _signal(op: Op, wire: Actor, *, release: bool, after_data: bool) -> Landing:
 def _wire(actor: Actor, index: int, part: int, mark: str = "") -> Actor:
     """Name a wire by the operation it belongs to: ``1>7``, its further pieces ``1>7.1``, its signal ``1>7s``."""
     name = f"{actor.name}>{index}{mark}" + (f".{part}" if part and not mark else "")
-    return Actor(name, actor.rank, WIRES + (actor.order << 40) + (index << 12) + min(part, 4095), wire=True)
+    return Actor(name, actor.rank, WIRES + (actor.order << 64) + (index << 32) + part, wire=True)
 
 
 def index_of(wire: str) -> int:

@@ -53,7 +53,8 @@ class Region:
     """A box of elements in one rank's window. One object a place: a world hands out the same again.
 
     `slot` numbers the (window, owner) pair within its world; `index` is what numpy takes;
-    `shape` is the shape of a tile loaded from here.
+    `shape` is the shape of a tile loaded from here. Of a region that is one *piece* of another,
+    `part` says which of its elements, in row-major order, and `spans` are those of the piece alone.
     """
 
     window: str
@@ -68,6 +69,7 @@ class Region:
     reads: tuple[Access] = field(init=False, repr=False)
     writes: tuple[Access] = field(init=False, repr=False)
     adds: tuple[Access] = field(init=False, repr=False)
+    part: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         """Make the three accesses once, so that an operation allocates none."""
@@ -77,15 +79,17 @@ class Region:
 
     def piece(self, start: int, stop: int, mode: str) -> Access:
         """Return the access to elements `start` to `stop`, in row-major order, of this region alone."""
-        spans = []
-        at = 0
         size = self.dtype.itemsize
-        for low, high in self.spans:
-            first, last = max(start - at, 0), min(stop - at, (high - low) // size)
-            if first < last:
-                spans.append((low + first * size, low + last * size))
-            at += (high - low) // size
-        return Access(replace(self, spans=tuple(spans)), mode)
+        run = (self.spans[0][1] - self.spans[0][0]) // size  # the spans of a box are all of one length
+        spans = []
+        at = start
+        while at < stop:
+            number, skipped = divmod(at, run)
+            low = self.spans[number][0] + skipped * size
+            taken = min(run - skipped, stop - at)
+            spans.append((low, low + taken * size))
+            at += taken
+        return Access(replace(self, spans=tuple(spans), part=(start, stop)), mode)
 
     def __str__(self) -> str:
         """Write the region as numpy would index it: ``data[2, 0:64]@1``."""

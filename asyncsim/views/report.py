@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from asyncsim.checking.locate import is_shipped
 from asyncsim.machine.site import shown_path
-from asyncsim.trace.op import NOTIFY, REMOTE_STORE, STORE, TEST, WAIT
+from asyncsim.trace.op import (
+    FETCH, JOIN, LAND, NOTIFY, PUT, PUT_SIGNAL, QUIET, REMOTE_STORE, STORE, SYNC, TEST, WAIT,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +26,10 @@ if TYPE_CHECKING:
 
 WIDTH = 100
 SIDES_SHOWN = 8
-_JOINTS = {STORE: " to ", REMOTE_STORE: " to ", NOTIFY: " ", WAIT: " ", TEST: " ", "return": " "}
+_JOINTS = {
+    STORE: " to ", REMOTE_STORE: " to ", PUT: " to ", PUT_SIGNAL: " to ", LAND: " to ", NOTIFY: " ", WAIT: " ", TEST: " ",
+    JOIN: " stream ", SYNC: " at ", QUIET: " ", "return": " ", "call": " ",
+}  # fmt: skip
 _HARM = {True: "harmful", False: "benign here", None: "harm not decided"}
 _ORDERED = ("race", "signal-race", "unstable-wait", "order-dependent-sum")
 _BENIGN = "both orders give the same bits here, so no result shows it; it is still a race, and nothing is proved"
@@ -118,15 +123,21 @@ def _labels(finding: Finding) -> list[str]:
 
 
 def _side(label: str, side: Side, kernel: Kernel, width: int) -> Iterator[str]:
-    stream = "" if side.actor == str(side.rank) else f" (actor {side.actor})"
     phase = f", {side.phase}" if side.phase else ""
-    what = f"{side.op}{_JOINTS.get(side.op, ' of ')}{side.region}"
-    yield from _row(label, f"rank {side.rank}{stream}, call {side.call}{phase}: {what}", width)
+    what = f"{side.op}{_JOINTS.get(side.op, ' of ')}{side.region}".rstrip()
+    issued = ", issued at" if side.op in (LAND, FETCH) else ""
+    yield from _row(label, f"{_who(side)}, call {side.call}{phase}: {what}{issued}", width)
     if side.at:
         yield f"{_label('')}{side.at[0]}" + "".join(f", inside it {inner}" for inner in side.at[1:])
         text = source_line(kernel, side.at[0])
         if text:
             yield f"{_label('')}    {text}"
+
+
+def _who(side: Side) -> str:
+    """Name the task: a landing is its issuer's."""
+    task = side.actor.partition(">")[0]
+    return f"rank {side.rank}" if task == str(side.rank) else f"stream {task} of rank {side.rank}"
 
 
 def _label(label: str) -> str:

@@ -33,6 +33,13 @@ from kernels.field import (
     f21_maximum_not_symmetric_under_nan,
     f22_integer_average_divides_first,
     f23_signed_counter_wraps,
+    f24_flag_of_another_block,
+    f25_two_streams_one_communicator,
+    f26_source_reused_before_put,
+    f27_flag_overtakes_data,
+    f28_late_reset_of_own_flag,
+    f29_relaxed_sets_reordered,
+    f30_flag_half_before_data_half,
 )
 
 
@@ -51,6 +58,7 @@ class FieldCase:
         memory: the memory model that shows it.
         expected: the finding that `buggy` must give.
         words: what the report must say besides: the reason of a hang or of a wrong number.
+        proof: the verdict of `fixed`: "EXHAUSTED" for a kernel that polls data, which one run does not decide.
 
     """
 
@@ -64,6 +72,7 @@ class FieldCase:
     memory: str = "sc"
     expected: Expected
     words: str = ""
+    proof: str = "PROVED"
 
 
 CASES: tuple[FieldCase, ...] = (
@@ -181,5 +190,40 @@ CASES: tuple[FieldCase, ...] = (
         number="F23", title="a signed counter wraps", source="rtp-llm#1418, tt-metal#9026",
         buggy=f23_signed_counter_wraps.buggy, fixed=f23_signed_counter_wraps.fixed,
         ranks=2, calls=4, memory="sc", expected=Expected("deadlock"), words="wrapped",
+    ),
+    FieldCase(
+        number="F24", title="a block reads what other blocks publish", source="vllm#2760",
+        buggy=f24_flag_of_another_block.buggy, fixed=f24_flag_of_another_block.fixed,
+        ranks=2, calls=1, memory="sc", expected=RAW("same call"),
+    ),
+    FieldCase(
+        number="F25", title="two streams run one communicator", source="sglang#31117",
+        buggy=f25_two_streams_one_communicator.buggy, fixed=f25_two_streams_one_communicator.fixed,
+        ranks=2, calls=1, memory="sc", expected=WAR("same call"), words="it hangs", proof="EXHAUSTED",
+    ),
+    FieldCase(
+        number="F26", title="a source is reused before its put is complete", source="b12x#329, openshmem-spec#241",
+        buggy=f26_source_reused_before_put.buggy, fixed=f26_source_reused_before_put.fixed,
+        ranks=2, calls=1, memory="nic", expected=WAR("same call"),
+    ),
+    FieldCase(
+        number="F27", title="a flag overtakes the data that it announces", source="PTOAS#711, aiter#4856",
+        buggy=f27_flag_overtakes_data.buggy, fixed=f27_flag_overtakes_data.fixed,
+        ranks=2, calls=1, memory="ldst", expected=RAW("same call"),
+    ),
+    FieldCase(
+        number="F28", title="a reset of an own flag lands late", source="vllm#8404",
+        buggy=f28_late_reset_of_own_flag.buggy, fixed=f28_late_reset_of_own_flag.fixed,
+        ranks=2, calls=2, memory="ldst", expected=Expected("signal-race"), words="erased",
+    ),
+    FieldCase(
+        number="F29", title="two relaxed Sets are reordered", source="pypto-lib#499",
+        buggy=f29_relaxed_sets_reordered.buggy, fixed=f29_relaxed_sets_reordered.fixed,
+        ranks=2, calls=1, memory="nic", expected=Expected("signal-race"), words="erased",
+    ),
+    FieldCase(
+        number="F30", title="the flag half of a line is visible before its data half", source="nccl#2053",
+        buggy=f30_flag_half_before_data_half.buggy, fixed=f30_flag_half_before_data_half.fixed,
+        ranks=2, calls=1, memory="ldst:atom=1", expected=RAW("same call"), proof="EXHAUSTED",
     ),
 )  # fmt: skip

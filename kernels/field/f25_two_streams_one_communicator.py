@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asyncsim import WAR, WAW, Window, kernel
+from asyncsim import RAW, WAR, Window, kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,5 +73,5 @@ async def fixed(rank: Rank, x: Array, epoch: WindowView, slots: WindowView, *, o
 buggy = fixed.variant(
     about="One communicator for both streams: they take the same epoch, or each another than its partner.",
     own_communicators=False,
-    finds=[WAR("same call"), WAW("same call")],
+    finds=[WAR("same call"), RAW("same call")],
 )

@@ -59,11 +59,12 @@ async def fixed(  # noqa: PLR0913 - the last one is the mistake
             if completes:
                 await rank.quiet()
         await rank.wait(taken[0] >= rank.call + 1)
-        return None
-    await rank.wait(full[0] >= ROWS * (rank.call + 1))
-    rows = await rank.load(data[:])
-    await rank.notify(taken.at(PRODUCER)[0], 1)
-    return rows
+    elif rank.id == CONSUMER:
+        await rank.wait(full[0] >= ROWS * (rank.call + 1))
+        rows = await rank.load(data[:])
+        await rank.notify(taken.at(PRODUCER)[0], 1)
+        return rows
+    return None
 
 
 buggy = fixed.variant(

@@ -47,13 +47,13 @@ async def fixed(rank: Rank, x: Array, line: WindowView, *, ordered: bool = True)
         return bool(seen == flag)
 
     for peer in rank.peers:
-        theirs = line.at(peer)[half, rank.id]
+        theirs = line.at(peer)
         if ordered:
-            await rank.store(line.at(peer)[half, rank.id, DATA], x)
+            await rank.store(theirs[half, rank.id, DATA], x)
             await rank.fence()
-            await rank.store(line.at(peer)[half, rank.id, FLAG], flag)
+            await rank.store(theirs[half, rank.id, FLAG], flag)
         else:
-            await rank.store(theirs, np.array([x, flag]))
+            await rank.store(theirs[half, rank.id], np.array([x, flag]))
     out = np.full(rank.size, x)
     for peer in rank.peers:
         await rank.poll(line[half, peer, FLAG], arrived)

@@ -1,0 +1,286 @@
+"""Random toy programs for late memory and streams, in families, from a seeded generator.
+
+*Soups* are any operations in any order: most race, hang, or both. *Protocols* are made from an order
+that works: where an access conflicts with an earlier one of another actor, that actor publishes and
+this one waits, in one of the ways in which an author might; some of these ways are not enough.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import KW_ONLY, dataclass, replace
+from itertools import pairwise
+
+from late_toy import (
+    ADD, COPIES, COPY, FENCE, JOIN, LATE_COPY, LOAD, NOTIFY, QUIET, SET, START, STORE, SYNC, TAKE, TEST, WAIT,
+    WRITING, Change, Op, Program,
+)  # fmt: skip
+
+RELAXED, PUT_SIGNAL = "relaxed", "put with signal"
+EARLY = 0.8
+"""How often a wait that comes too early gives way to a notify."""
+BROKEN = 0.25
+"""How many protocols are spoilt by one mistake."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What the programs of a family are made of.
+
+    Args:
+        kinds: kinds of operations, one as likely as another; name one twice to have it more often. For a
+            protocol: the kinds of accesses.
+        ways: a protocol; and how its actors publish.
+        compares: comparisons of waits and tests.
+        changes: how a cell is changed by others.
+        own: what its own rank adds to it.
+        expected: what a wait compares with.
+        ranks: how many.
+        total: at most so many operations.
+        streams: how many ranks have a second stream, at most.
+        local: elements belong to rank 0, and so do all cells.
+
+    """
+
+    kinds: tuple[str, ...]
+    _: KW_ONLY
+    ways: tuple[str, ...] = ()
+    compares: tuple[str, ...] = (">=",)
+    changes: tuple[tuple[str, int], ...] = ((NOTIFY, 1), (NOTIFY, 1), (NOTIFY, 2))
+    own: tuple[int, ...] = (-1, -1, 1)
+    expected: tuple[int, ...] = (1, 1, 2)
+    ranks: tuple[int, ...] = (2, 2, 3)
+    total: int = 8
+    streams: int = 0
+    local: bool = False
+
+
+_DATA = (STORE, STORE, LOAD, LOAD)
+_SYNC = (NOTIFY, NOTIFY, RELAXED, WAIT, WAIT, WAIT)
+_ORDER = (FENCE, QUIET)
+_SETS = ((SET, 0), (SET, 1), (SET, 2), (NOTIFY, 1))
+_EVERY = ("==", "!=", ">", ">=", "<", "<=")
+_SURE = (NOTIFY, QUIET, PUT_SIGNAL)
+_ANY_WAY = (*_SURE, FENCE, RELAXED)
+
+FAMILIES: dict[str, Family] = {
+    "message passing": Family(_DATA, ways=_SURE, total=11),
+    "message passing, any way": Family(_DATA, ways=_ANY_WAY, total=11),
+    "message passing, three ranks": Family(_DATA, ways=_ANY_WAY, ranks=(3,), total=10),
+    "message passing, adds and copies": Family((*_DATA, ADD, COPY), ways=_ANY_WAY, total=10),
+    "non-blocking copies": Family((LATE_COPY, LATE_COPY, *_DATA), ways=_ANY_WAY, total=9),
+    "set flags": Family(_DATA, ways=(SET, SET, PUT_SIGNAL), total=10),
+    "self-cleaning": Family(_DATA, ways=("give back", "give back", "take"), total=10),
+    "self-cleaning, relaxed": Family(_DATA, ways=("give back", "take", RELAXED, "quiet, give back"), total=10),
+    "streams": Family(_DATA, ways=_ANY_WAY, streams=1, total=10),
+    "streams of both ranks": Family(_DATA, ways=_SURE, streams=2, ranks=(2,), total=11),
+    "streams, copies": Family((LATE_COPY, COPY, ADD, *_DATA), ways=_SURE, streams=1, ranks=(2,), total=10),
+    "soup": Family((*_DATA, *_SYNC)),
+    "soup, ordered": Family((*_DATA, *_SYNC, *_ORDER)),
+    "soup, put with signal": Family((*_DATA, PUT_SIGNAL, PUT_SIGNAL, PUT_SIGNAL, WAIT, WAIT, WAIT, FENCE), total=7),
+    "soup, copies": Family((COPY, LATE_COPY, LATE_COPY, ADD, *_DATA, *_SYNC, *_ORDER), ranks=(2,), total=7),
+    "soup, local": Family((COPY, LATE_COPY, ADD, *_DATA, *_DATA, QUIET), ranks=(1,), local=True, total=5, streams=1),
+    "soup, set flags": Family((*_DATA, *_SYNC, PUT_SIGNAL), changes=_SETS, compares=(">=", "=="), expected=(1, 2)),
+    "soup, every comparison": Family((*_DATA, *_SYNC), changes=_SETS, compares=_EVERY, expected=(0, 1, 2)),
+    "soup, anybody subtracts": Family((*_DATA, *_SYNC), changes=((NOTIFY, 1), (NOTIFY, 2), (NOTIFY, -1))),
+    "soup, one shared cell": Family((*_DATA, *_SYNC), ranks=(3,), local=True, expected=(1, 2, 2)),
+    "soup, own credits": Family((LOAD, STORE, NOTIFY, NOTIFY, RELAXED, WAIT, WAIT, QUIET), ranks=(1, 2), local=True),
+    "soup, consumed": Family((*_DATA, *_SYNC, TAKE, TAKE, TAKE)),
+    "soup, tests": Family((*_DATA, *_SYNC, TEST, TEST, QUIET)),
+    "soup, streams": Family((*_DATA, *_SYNC, QUIET), streams=1, ranks=(2,), total=9),
+    "soup, streams sharing a cell": Family(
+        (*_DATA, *_SYNC, TAKE, QUIET), streams=1, ranks=(2,), local=True, total=9, expected=(1, 1, 2)
+    ),
+}
+
+
+def program_number(family: str, number: int) -> Program:
+    """Return always the same program for the same family and number."""
+    rng = random.Random(f"{family} {number}")  # noqa: S311 - dice, no secret
+    chosen = FAMILIES[family]
+    return _Protocol(chosen, rng).program() if chosen.ways else _Soup(chosen, rng).program()
+
+
+class _Draft:
+    """A program in the making: who there is, and what belongs to whom."""
+
+    def __init__(self, family: Family, rng: random.Random) -> None:
+        self.family = family
+        self.rng = rng
+        self.size = rng.choice(family.ranks)
+        doubled = rng.sample(range(self.size), min(family.streams, self.size))
+        self.actors = [(rank, stream) for rank in range(self.size) for stream in range(1 + (rank in doubled))]
+        self.rank_of = [rank for rank, _ in self.actors]
+        self.ops: list[list[Op]] = [[] for _ in self.actors]
+        count = rng.choice((1, 2, 2))
+        self.elements = tuple(0 if family.local else rng.randrange(self.size) for _ in range(count))
+
+    def finish(self, cells: tuple[int, ...]) -> Program:
+        """Let the first stream of each rank start and join the other one, and sometimes meet it."""
+        rng = self.rng
+        for actor, (rank, stream) in enumerate(self.actors):
+            if stream:
+                main, child = self.ops[actor - 1], self.ops[actor]
+                if not child:
+                    child.append(Op(LOAD, rng.randrange(len(self.elements))))
+                start = rng.choice((0, 0, rng.randrange(len(main) + 1)))
+                join = rng.choice((len(main), len(main), rng.randint(start, len(main))))
+                meets = rng.random() < 0.25
+                between = [Op(SYNC)] if meets else []
+                at = rng.randint(start, join)
+                main[:] = [*main[:start], Op(START, 1), *main[start:at], *between, *main[at:join], Op(JOIN, 1), *main[join:]]
+                at = rng.randrange(len(child) + 1)
+                child[at:at] = between
+        ranks = tuple(
+            tuple(tuple(ops) for ops, (owner, _) in zip(self.ops, self.actors, strict=True) if owner == rank)
+            for rank in range(self.size)
+        )
+        return Program(ranks, elements=self.elements, cells=cells, starts=(0,) * len(cells))
+
+    def data_op(self, actor: int, kind: str) -> Op:
+        """Draw an access; a copy that the machine does not know becomes a load or a store."""
+        rng, rank = self.rng, self.rank_of[actor]
+        place, source = rng.randrange(len(self.elements)), rng.randrange(len(self.elements))
+        if kind in COPIES and (place == source or rank not in (self.elements[place], self.elements[source])):
+            kind = rng.choice((LOAD, STORE))
+        return Op(kind, place, source=source if kind in COPIES else 0)
+
+    def can_signal(self, actor: int, op: Op) -> bool:
+        """Say whether the access can be a put with signal: a store, or a copy from the own rank."""
+        return op.kind == STORE or (op.kind in COPIES and self.elements[op.source] == self.rank_of[actor])
+
+
+class _Soup(_Draft):
+    """Any operations in any order."""
+
+    def program(self) -> Program:
+        """Draw it."""
+        family, rng = self.family, self.rng
+        self.cells = (0,) if family.local else tuple(range(self.size))
+        sent: set[int] = set()
+        for _ in range(rng.randint(min(5, family.total), family.total)):
+            actor = rng.randrange(len(self.actors))
+            op = self._op(actor)
+            if op.kind in (WAIT, TAKE) and op.place not in sent and len(self.actors) > 1 and rng.random() < EARLY:
+                # Nobody would come past a wait for what nobody has sent: let another actor send first.
+                actor = (actor + rng.randrange(1, len(self.actors))) % len(self.actors)
+                op = self._notify(actor, op.place, relaxed=False)
+            sent.update([op.change.cell] if op.change else [])
+            self.ops[actor].append(op)
+        return self.finish(self.cells)
+
+    def _op(self, actor: int) -> Op:
+        family, rng = self.family, self.rng
+        kind = rng.choice(family.kinds)
+        cell = rng.randrange(len(self.cells))
+        if kind in (NOTIFY, RELAXED):
+            return self._notify(actor, cell, relaxed=kind == RELAXED)
+        if kind == PUT_SIGNAL:
+            op = self.data_op(actor, rng.choice((STORE, STORE, COPY, LATE_COPY)))
+            signal = self._notify(actor, cell, relaxed=True).change
+            return replace(op, change=signal) if self.can_signal(actor, op) else op
+        if kind in (FENCE, QUIET):
+            return Op(kind)
+        if kind in (LOAD, *WRITING):
+            return self.data_op(actor, kind)
+        own = [cell for cell, owner in enumerate(self.cells) if owner == self.rank_of[actor]]
+        if not own:
+            return self.data_op(actor, LOAD)
+        return Op(kind, rng.choice(own), how=rng.choice(family.compares), value=rng.choice(family.expected))
+
+    def _notify(self, actor: int, cell: int, *, relaxed: bool) -> Op:
+        how, value = self.rng.choice(self.family.changes)
+        if how == NOTIFY and self.cells[cell] == self.rank_of[actor]:
+            value = self.rng.choice(self.family.own)
+        return Op(NOTIFY, change=Change(cell, how, value), relaxed=relaxed)
+
+
+class _Protocol(_Draft):
+    """Made from an order that works."""
+
+    def program(self) -> Program:
+        """Draw it."""
+        family, rng = self.family, self.rng
+        count = len(self.actors)
+        self.cells = tuple(self.rank_of[actor] for actor in range(count) for _ in range(count))
+        self.sent = [0] * len(self.cells)
+        self.known = [[0] * count for _ in range(count)]  # known[a][b]: a comes after so many operations of b
+        while sum(map(len, self.ops)) < family.total - 3 - count // 3:
+            actor = rng.randrange(count)
+            op = self.data_op(actor, rng.choice(family.kinds))
+            for other in range(count):
+                if other != actor and self._must_follow(actor, other, op):
+                    self._follow(actor, other)
+            self.ops[actor].append(op)
+        if rng.random() < BROKEN:
+            self._spoil()
+        used = sorted(
+            {op.change.cell for ops in self.ops for op in ops if op.change}
+            | {op.place for ops in self.ops for op in ops if op.kind in (WAIT, TAKE)}
+        )
+        for ops in self.ops:
+            ops[:] = [_renumbered(op, used) for op in ops]
+        return self.finish(tuple(self.cells[cell] for cell in used))
+
+    def _must_follow(self, actor: int, other: int, op: Op) -> bool:
+        return any(_conflict(earlier, op) for earlier in self.ops[other][self.known[actor][other] :])
+
+    def _follow(self, actor: int, other: int) -> None:
+        """Let the other actor publish what it did, and this one wait for it."""
+        rng = self.rng
+        cell = actor * len(self.actors) + other
+        way = rng.choice(self.family.ways)
+        ops = self.ops[other]
+        if way == PUT_SIGNAL and not (ops and self.can_signal(other, ops[-1]) and ops[-1].change is None):
+            way = NOTIFY
+        self.sent[cell] += 1
+        add, at_once = Change(cell, NOTIFY, 1), Change(cell, SET, self.sent[cell])
+        if way == PUT_SIGNAL:
+            ops[-1] = replace(ops[-1], change=at_once if SET in self.family.ways else add)
+        elif way == SET:
+            ops.append(Op(NOTIFY, change=at_once, relaxed=rng.random() < 0.3))
+        elif way in (FENCE, QUIET):
+            ops += [Op(way), Op(NOTIFY, change=add, relaxed=True)]
+        else:
+            ops.append(Op(NOTIFY, change=add, relaxed=way == RELAXED))
+        self.ops[actor] += self._waits(cell, way)
+        self.known[actor] = [max(pair) for pair in zip(self.known[actor], self.known[other], strict=True)]
+        self.known[actor][other] = len(ops)
+
+    def _waits(self, cell: int, way: str) -> list[Op]:
+        if way == "take":
+            self.sent[cell] = 0
+            return [Op(TAKE, cell, value=1)]
+        if "give back" in way:
+            back = Op(NOTIFY, change=Change(cell, NOTIFY, -self.sent[cell]), relaxed=True)
+            waits = [Op(WAIT, cell, value=self.sent[cell]), back, *([Op(QUIET)] if QUIET in way else [])]
+            self.sent[cell] = 0
+            return waits
+        return [Op(WAIT, cell, value=self.sent[cell])]
+
+    def _spoil(self) -> None:
+        """Make one mistake: drop an operation, or swap it with the next."""
+        ops = self.rng.choice([ops for ops in self.ops if ops])
+        at = self.rng.randrange(len(ops))
+        if self.rng.random() < 0.5 and at + 1 < len(ops):
+            ops[at], ops[at + 1] = ops[at + 1], ops[at]
+        else:
+            del ops[at]
+
+
+def _renumbered(op: Op, used: list[int]) -> Op:
+    if op.change:
+        return replace(op, change=replace(op.change, cell=used.index(op.change.cell)))
+    return replace(op, place=used.index(op.place)) if op.kind in (WAIT, TAKE) else op
+
+
+def _conflict(a: Op, b: Op) -> bool:
+    return any(x == y and not m == n != "w" for x, m in _touched(a) for y, n in _touched(b))
+
+
+def _touched(op: Op) -> list[tuple[int, str]]:
+    if op.kind == LOAD:
+        return [(op.place, "r")]
+    if op.kind not in WRITING:
+        return []
+    return [(op.place, "a" if op.kind == ADD else "w"), *([(op.source, "r")] if op.kind in COPIES else [])]

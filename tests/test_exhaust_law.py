@@ -1,0 +1,210 @@
+"""The law of exhaustive exploration: it reaches every final state there is, never with more runs than there are schedules."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import brute
+import pytest
+import trio
+from brute import explore, replay
+from naive import ANYTHING, LATE, case_of, draw, end_of, every_end
+from programs import FAMILIES, kernel_of, program_number
+from toy import parse
+
+from asyncsim.checking.dpor import Branching, Tree
+from asyncsim.checking.exhaust import exhaust
+from asyncsim.checking.outcome import Judge
+from asyncsim.checking.relation import Relation
+from asyncsim.machine.case import Case
+
+if TYPE_CHECKING:
+    from toy import Program
+
+ORDINARY, THOROUGH = 1_200, 20_000
+BUDGET = 20_000
+
+
+async def finals_of(program: Program):
+    """Return what exhaustive exploration says of a program, and the final states it reaches."""
+    case = Case(kernel_of(program), ranks=len(program.actors), calls=program.calls)
+    finals = set()
+    explored = await exhaust.aio(
+        case, budget=BUDGET, judge=Judge(case), on_run=lambda run: finals.add(replay(program, map(int, run.choices)))
+    )
+    return explored, finals
+
+
+def interleavings(program: Program) -> int:
+    """Count the complete interleavings of a program."""
+    toy = brute._Toy(program)
+    known = {}
+
+    def count(state):
+        if state not in known:
+            total = 0
+            for actor, steps in enumerate(toy.code):
+                at = state[actor]
+                after = list(state)
+                passed = steps[at](after) if at < len(steps) else False
+                if passed is None:
+                    total += 1
+                elif passed:
+                    after[actor] = at + 1
+                    total += count(tuple(after))
+            known[state] = total or 1
+        return known[state]
+
+    return count(toy.start)
+
+
+def settled(finals):
+    """Leave out where an overflow ended a run: that there is one is all that a search has to tell."""
+    return {final for final in finals if not final.overflow}, any(final.overflow for final in finals)
+
+
+async def mistakes_of(program: Program, counts: Counter[str]) -> list[str]:
+    """Compare exhaustive exploration with brute force."""
+    truth = explore(program).finals
+    explored, finals = await finals_of(program)
+    schedules = interleavings(program)
+    counts.update(
+        programs=1, executions=explored.executions, redundant=explored.redundant, interleavings=schedules,
+        finals=len(truth),
+    )  # fmt: skip
+    mistakes = [] if explored.complete else ["it did not come to an end"]
+    if settled(finals) != settled(truth):
+        mistakes.append(f"it reaches {len(finals)} final states of {len(truth)}")
+    # Executions that were made before it was learnt that a cell can overflow count as redundant.
+    if explored.executions - explored.redundant > schedules:
+        mistakes.append(f"{explored.executions} executions, {schedules} interleavings")
+    return mistakes
+
+
+async def campaign(total: int):
+    """Compare the first `total` programs; return the counts by family, and what is wrong."""
+    counts = {family: Counter() for family in FAMILIES}
+    wrong = []
+    for number in range(total):
+        family = FAMILIES[number % len(FAMILIES)]
+        program = program_number(family, number)
+        wrong += [f"{program}: {mistake}" for mistake in await mistakes_of(program, counts[family])]
+    return counts, wrong
+
+
+def test_the_law(pytestconfig, capsys):
+    counts, wrong = trio.run(campaign, THOROUGH if pytestconfig.getoption("--thorough") else ORDINARY)
+    every = sum(counts.values(), Counter())
+    if pytestconfig.getoption("capture") == "no":
+        with capsys.disabled():
+            print(table(counts))  # noqa: T201 - asked for with -s
+    assert not wrong, "\n".join(wrong[:5])
+    # What the reduction is for: few runs beyond one a final state.
+    assert every["executions"] < 2.5 * every["finals"]
+    assert every["executions"] * 1000 < every["interleavings"]
+    assert every["redundant"] < 0.1 * every["executions"]
+
+
+@pytest.mark.parametrize(
+    ("label", "kinds", "memory", "most", "streams"),
+    [
+        ("polls, puts with signal", ANYTHING, "sc", 8, False),
+        ("streams", ANYTHING, "sc", 7, True),
+        ("late", LATE, "ldst", 5, False),
+        ("late, unordered", LATE, "nic", 4, False),
+        ("late, streams", LATE, "ldst", 4, True),
+    ],
+)
+async def test_the_law_on_what_only_the_machine_has(pytestconfig, label, kinds, memory, most, streams):
+    total = 600 if pytestconfig.getoption("--thorough") else 60
+    compared = 0
+    for number in range(total):
+        rng = random.Random(f"{label} {number}")
+        programs = draw(rng, kinds, most, streams=streams)
+        case = case_of(programs, memory)
+        truth = await every_end(case, 400)
+        if truth is None:
+            continue
+        compared += 1
+        ends = set()
+        explored = await exhaust.aio(
+            case, budget=BUDGET, judge=Judge(case), on_run=lambda run, ends=ends: ends.add(end_of(run))
+        )
+        assert explored.complete
+        assert ends == truth[0], programs
+        assert explored.executions <= truth[1], programs
+    assert compared > total // 2
+
+
+LOST = {
+    "a wait that could have done without the first add": "st x; c += 2 || wait c >= 1; st x || c += 1",
+    "a wait that came first, and need not have": "st x; wait c >= 1 || c += 1; st x",
+    "a credit that is gone again": "wait c == 1; st x || c += 1; c += 1; ld x",
+    "two that take one credit": "take c >= 1; ld x || st x; c += 1 || st x; d += 1",
+    "a set that erases": "wait c >= 1; ld x || c += 1; st x || c := 0; st x",
+}
+"""Programs on which a simpler reduction loses final states; the first is that of the theory's ninth section."""
+
+
+@pytest.mark.parametrize("text", LOST.values(), ids=LOST)
+async def test_what_a_simpler_reduction_would_lose(text):
+    for starts in ((0, 0), (1, 0)):
+        program = parse(text)
+        program = parse(text, starts=starts[: len(program.cells)])
+        assert not await mistakes_of(program, Counter()), program
+
+
+def noticed(limit: int = 900) -> bool:
+    """Say whether some of the first programs shows a mistake."""
+
+    async def search():
+        for number in range(limit):
+            try:
+                if await mistakes_of(program_number(FAMILIES[number % len(FAMILIES)], number), Counter()):
+                    return True
+            except RecursionError:
+                return True
+        return False
+
+    return trio.run(search)
+
+
+def nothing(*_, **__):
+    """Stand in for a rule that adds nothing."""
+    return False
+
+
+def no_waits(tree, wait, step):
+    """Stand in for looking at waits: only at those that passed, and only at what directly preceded them."""
+    if step is not None:
+        for other in tree.trail.races[step]:
+            tree._plan_towards(other, tree.trail.before[step] & tree.trail.since(other), wait.actor.name)
+
+
+@pytest.mark.parametrize(
+    ("owner", "rule", "instead"),
+    [
+        (Tree, "_undo_before_wait", no_waits),
+        (Tree, "_plan_towards", nothing),
+        (Relation, "may_hold", nothing),
+        (Relation, "may_disable", nothing),
+        (Relation, "tighten", nothing),
+        (Branching, "plan", nothing),
+    ],
+)
+def test_the_law_notices_a_missing_rule(monkeypatch, owner, rule, instead):
+    monkeypatch.setattr(owner, rule, instead)
+    assert noticed()
+
+
+def table(counts):
+    """Write the counts, a family a line."""
+    columns = ("programs", "executions", "redundant", "finals", "interleavings")
+    lines = ["", f"{'family':38}" + "".join(f"{column:>15}" for column in columns)]
+    lines += [
+        f"{family:38}" + "".join(f"{count[column]:>15}" for column in columns)
+        for family, count in (*counts.items(), ("all", sum(counts.values(), Counter())))
+    ]
+    return "\n".join(lines)
