@@ -3,14 +3,21 @@
 Write a kernel with `Window`, `Signal` and `kernel`; run it once with `simulate`.
 """
 
+from asyncsim.collectives import golden
+from asyncsim.collectives.all_reduce import all_reduce, two_phase_all_reduce
+from asyncsim.collectives.all_to_all import all_to_all, all_to_all_v
+from asyncsim.collectives.allgather import allgather
 from asyncsim.collectives.barrier import barrier, settle
+from asyncsim.collectives.broadcast import broadcast
+from asyncsim.collectives.reduce import ReduceOp
+from asyncsim.collectives.reduce_scatter import reduce_scatter
 from asyncsim.machine.case import Case, Run
 from asyncsim.machine.kernel import Kernel, kernel
 from asyncsim.machine.rank import Rank
 from asyncsim.machine.simulate import simulate
 from asyncsim.machine.stream import Stream, StreamBarrier
 from asyncsim.schedulers.fifo import Fifo
-from asyncsim.trace.declare import Signal, Window
+from asyncsim.trace.declare import Group, Signal, Window
 from asyncsim.trace.errors import AsyncsimError, DivergenceError, KernelError, MisuseError, RefusedError, TraceError
 from asyncsim.trace.finding import RAW, WAR, WAW, Expected, Finding
 from asyncsim.trace.op import ATOMIC_ADD, SET
@@ -35,10 +42,12 @@ __all__ = [
     "Expected",
     "Fifo",
     "Finding",
+    "Group",
     "Kernel",
     "KernelError",
     "MisuseError",
     "Rank",
+    "ReduceOp",
     "RefusedError",
     "Run",
     "Set",
@@ -51,8 +60,16 @@ __all__ = [
     "WindowView",
     "World",
     "__version__",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_v",
+    "allgather",
     "barrier",
+    "broadcast",
+    "golden",
     "kernel",
+    "reduce_scatter",
     "settle",
     "simulate",
+    "two_phase_all_reduce",
 ]

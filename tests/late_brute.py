@@ -48,14 +48,14 @@ class Truth(NamedTuple):
     """All that brute force knows of a program.
 
     Args:
-        finals: every state a run can end in.
+        finals: every state a run can end in, and one way to get there.
         deadlocks: how many of them are deadlocks.
         races: the pairs of transitions that conflict and can both be next.
         states: how many states there are.
 
     """
 
-    finals: frozenset[Final]
+    finals: dict[Final, list[Step]]
     deadlocks: int
     races: frozenset[Pair]
     states: int
@@ -74,9 +74,10 @@ def explore(program: Program, rules: Rules, *, limit: int = 1_000_000) -> Truth:
     """
     toy = _Toy(program, rules)
     bit = {step: 1 << number for number, step in enumerate(toy.layout.touches)}
-    ends: set[Final] = set()
+    ends: dict[Final, list[Step]] = {}
     together: set[int] = set()
-    stack, seen = [toy.start], {toy.start}
+    stack = [toy.start]
+    came_from: dict[State, tuple[State, Step] | None] = {toy.start: None}
     while stack:
         state = stack.pop()
         mask = 0
@@ -84,19 +85,28 @@ def explore(program: Program, rules: Rules, *, limit: int = 1_000_000) -> Truth:
         for step, reached in toy.moves(state):
             stuck = False
             mask |= bit.get(step, 0)
-            if reached not in seen:
-                seen.add(reached)
+            if reached not in came_from:
+                came_from[reached] = state, step
                 stack.append(reached)
         together.add(mask)
         if stuck:
-            ends.add(toy.final(state))
-        if len(seen) > limit:
+            ends[toy.final(state)] = _way(came_from, state)
+        if len(came_from) > limit:
             raise TooManyStatesError
     pairs = {pair: sum(bit[step] for step in pair) for pair in toy.layout.conflicts()}
     races = {pair for pair, both in pairs.items() if any(mask & both == both for mask in together)}
     lengths = tuple(map(len, program.streams))
     deadlocks = sum(end.positions != lengths for end in ends)
-    return Truth(frozenset(ends), deadlocks, frozenset(races), len(seen))
+    return Truth(ends, deadlocks, frozenset(races), len(came_from))
+
+
+def _way(came_from: dict[State, tuple[State, Step] | None], state: State) -> list[Step]:
+    """Return the transitions that lead to a state."""
+    way = []
+    while (before := came_from[state]) is not None:
+        state, step = before
+        way.append(step)
+    return way[::-1]
 
 
 class _Toy:

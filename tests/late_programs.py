@@ -50,7 +50,7 @@ class Family:
     own: tuple[int, ...] = (-1, -1, 1)
     expected: tuple[int, ...] = (1, 1, 2)
     ranks: tuple[int, ...] = (2, 2, 3)
-    total: int = 8
+    total: int = 10
     streams: int = 0
     local: bool = False
 
@@ -64,40 +64,47 @@ _SURE = (NOTIFY, QUIET, PUT_SIGNAL)
 _ANY_WAY = (*_SURE, FENCE, RELAXED)
 
 FAMILIES: dict[str, Family] = {
-    "message passing": Family(_DATA, ways=_SURE, total=11),
-    "message passing, any way": Family(_DATA, ways=_ANY_WAY, total=11),
-    "message passing, three ranks": Family(_DATA, ways=_ANY_WAY, ranks=(3,), total=10),
-    "message passing, adds and copies": Family((*_DATA, ADD, COPY), ways=_ANY_WAY, total=10),
-    "non-blocking copies": Family((LATE_COPY, LATE_COPY, *_DATA), ways=_ANY_WAY, total=9),
-    "set flags": Family(_DATA, ways=(SET, SET, PUT_SIGNAL), total=10),
-    "self-cleaning": Family(_DATA, ways=("give back", "give back", "take"), total=10),
-    "self-cleaning, relaxed": Family(_DATA, ways=("give back", "take", RELAXED, "quiet, give back"), total=10),
-    "streams": Family(_DATA, ways=_ANY_WAY, streams=1, total=10),
-    "streams of both ranks": Family(_DATA, ways=_SURE, streams=2, ranks=(2,), total=11),
-    "streams, copies": Family((LATE_COPY, COPY, ADD, *_DATA), ways=_SURE, streams=1, ranks=(2,), total=10),
+    "message passing": Family(_DATA, ways=_SURE, total=15),
+    "message passing, any way": Family(_DATA, ways=_ANY_WAY, total=15),
+    "message passing, three ranks": Family(_DATA, ways=_ANY_WAY, ranks=(3,), total=14),
+    "message passing, adds and copies": Family((*_DATA, ADD, COPY), ways=_ANY_WAY, total=14),
+    "non-blocking copies": Family((LATE_COPY, LATE_COPY, *_DATA), ways=_ANY_WAY, total=13),
+    "set flags": Family(_DATA, ways=(SET, SET, PUT_SIGNAL), total=14),
+    "self-cleaning": Family(_DATA, ways=("give back", "give back", "take"), total=14),
+    "self-cleaning, relaxed": Family(_DATA, ways=("give back", "take", RELAXED, "quiet, give back"), total=14),
+    "streams": Family(_DATA, ways=_ANY_WAY, streams=1, total=14),
+    "streams of both ranks": Family(_DATA, ways=_SURE, streams=2, ranks=(2,), total=15),
+    "streams, copies": Family((LATE_COPY, COPY, ADD, *_DATA), ways=_SURE, streams=1, ranks=(2,), total=14),
     "soup": Family((*_DATA, *_SYNC)),
     "soup, ordered": Family((*_DATA, *_SYNC, *_ORDER)),
-    "soup, put with signal": Family((*_DATA, PUT_SIGNAL, PUT_SIGNAL, PUT_SIGNAL, WAIT, WAIT, WAIT, FENCE), total=7),
-    "soup, copies": Family((COPY, LATE_COPY, LATE_COPY, ADD, *_DATA, *_SYNC, *_ORDER), ranks=(2,), total=7),
-    "soup, local": Family((COPY, LATE_COPY, ADD, *_DATA, *_DATA, QUIET), ranks=(1,), local=True, total=5, streams=1),
+    "soup, put with signal": Family((*_DATA, PUT_SIGNAL, PUT_SIGNAL, PUT_SIGNAL, WAIT, WAIT, WAIT, FENCE), total=9),
+    "soup, copies": Family((COPY, LATE_COPY, LATE_COPY, ADD, *_DATA, *_SYNC, *_ORDER), ranks=(2,), total=9),
+    "soup, local": Family((COPY, LATE_COPY, ADD, *_DATA, *_DATA, QUIET), ranks=(1,), local=True, total=6, streams=1),
     "soup, set flags": Family((*_DATA, *_SYNC, PUT_SIGNAL), changes=_SETS, compares=(">=", "=="), expected=(1, 2)),
     "soup, every comparison": Family((*_DATA, *_SYNC), changes=_SETS, compares=_EVERY, expected=(0, 1, 2)),
     "soup, anybody subtracts": Family((*_DATA, *_SYNC), changes=((NOTIFY, 1), (NOTIFY, 2), (NOTIFY, -1))),
     "soup, one shared cell": Family((*_DATA, *_SYNC), ranks=(3,), local=True, expected=(1, 2, 2)),
     "soup, own credits": Family((LOAD, STORE, NOTIFY, NOTIFY, RELAXED, WAIT, WAIT, QUIET), ranks=(1, 2), local=True),
+    "soup, own sets": Family(
+        (LOAD, STORE, NOTIFY, NOTIFY, RELAXED, WAIT, WAIT, TAKE, QUIET),
+        changes=_SETS, compares=(">=", ">=", "==", "<"), ranks=(1, 2), local=True,
+    ),
     "soup, consumed": Family((*_DATA, *_SYNC, TAKE, TAKE, TAKE)),
     "soup, tests": Family((*_DATA, *_SYNC, TEST, TEST, QUIET)),
-    "soup, streams": Family((*_DATA, *_SYNC, QUIET), streams=1, ranks=(2,), total=9),
+    "soup, tests and sets": Family((LOAD, STORE, *_SYNC, TEST, TEST, QUIET), changes=_SETS, compares=(">=", "==")),
+    "soup, streams": Family((*_DATA, *_SYNC, QUIET), streams=1, ranks=(2,), total=13),
     "soup, streams sharing a cell": Family(
-        (*_DATA, *_SYNC, TAKE, QUIET), streams=1, ranks=(2,), local=True, total=9, expected=(1, 1, 2)
+        (*_DATA, *_SYNC, TAKE, QUIET), streams=1, ranks=(2,), local=True, total=13, expected=(1, 1, 2)
     ),
 }
 
 
-def program_number(family: str, number: int) -> Program:
-    """Return always the same program for the same family and number."""
+def program_number(family: str, number: int, *, total: int | None = None) -> Program:
+    """Return always the same program for the same family and number; `total` overrides that of the family."""
     rng = random.Random(f"{family} {number}")  # noqa: S311 - dice, no secret
     chosen = FAMILIES[family]
+    if total is not None:
+        chosen = replace(chosen, total=total)
     return _Protocol(chosen, rng).program() if chosen.ways else _Soup(chosen, rng).program()
 
 
@@ -205,7 +212,7 @@ class _Protocol(_Draft):
         self.cells = tuple(self.rank_of[actor] for actor in range(count) for _ in range(count))
         self.sent = [0] * len(self.cells)
         self.known = [[0] * count for _ in range(count)]  # known[a][b]: a comes after so many operations of b
-        while sum(map(len, self.ops)) < family.total - 3 - count // 3:
+        while sum(map(len, self.ops)) < max(family.total - 3 - count // 3, 3):
             actor = rng.randrange(count)
             op = self.data_op(actor, rng.choice(family.kinds))
             for other in range(count):
@@ -259,10 +266,15 @@ class _Protocol(_Draft):
         return [Op(WAIT, cell, value=self.sent[cell])]
 
     def _spoil(self) -> None:
-        """Make one mistake: drop an operation, or swap it with the next."""
+        """Make one mistake: drop an operation, swap it with the next, or wait for one too few or too many."""
         ops = self.rng.choice([ops for ops in self.ops if ops])
         at = self.rng.randrange(len(ops))
-        if self.rng.random() < 0.5 and at + 1 < len(ops):
+        mistake = self.rng.random()
+        waits = [n for n, op in enumerate(ops) if op.kind == WAIT]
+        if mistake < 0.4 and waits:
+            at = self.rng.choice(waits)
+            ops[at] = replace(ops[at], value=ops[at].value + self.rng.choice((-1, -1, 1)))
+        elif mistake < 0.7 and at + 1 < len(ops):
             ops[at], ops[at + 1] = ops[at + 1], ops[at]
         else:
             del ops[at]

@@ -10,25 +10,29 @@ from asyncsim import Case, kernel, simulate
 class Scripted:
     """Choose the ranks in the order given; after that, and where the rank is not ready, the first one ready.
 
-    Keeps what it was offered: for each step the operations, as text.
+    A turn may also go to an actor by its name: "0.1", "0>3". Keeps what it was offered: for each
+    step the operations, as text, and who they are of.
     """
 
     def __init__(self, *ranks):
         """Take the ranks whose turn it shall be, step by step."""
         self.ranks = ranks
         self.offered = []
+        self.names = []
 
     def begin(self, actors):
         """Start again."""
         self.actors = actors
         self.offered = []
+        self.names = []
 
     def choose(self, ready):
         """Follow the script."""
         step = len(self.offered)
         self.offered.append([f"{op.actor.rank} {op}" for op in ready])
+        self.names.append([op.actor.name for op in ready])
         wanted = self.ranks[step] if step < len(self.ranks) else None
-        return next((op for op in ready if op.actor.rank == wanted), ready[0])
+        return next((op for op in ready if wanted in (op.actor.rank, op.actor.name)), ready[0])
 
 
 class Seeded:

@@ -1,4 +1,4 @@
-"""The law of exhaustive exploration: it reaches every final state there is, never with more runs than there are schedules."""
+"""The law of exhaustive exploration: it reaches every final state, never with more runs than there are schedules."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ from asyncsim.machine.case import Case
 if TYPE_CHECKING:
     from toy import Program
 
-ORDINARY, THOROUGH = 1_200, 20_000
+ORDINARY, THOROUGH = 800, 20_000
 BUDGET = 20_000
+LARGEST = 300
+"""Programs with more final states are left out: a handful would take half of the time."""
 
 
 async def finals_of(program: Program):
@@ -68,6 +70,9 @@ def settled(finals):
 async def mistakes_of(program: Program, counts: Counter[str]) -> list[str]:
     """Compare exhaustive exploration with brute force."""
     truth = explore(program).finals
+    if len(truth) > LARGEST:
+        counts["left out"] += 1
+        return []
     explored, finals = await finals_of(program)
     schedules = interleavings(program)
     counts.update(
@@ -102,29 +107,32 @@ def test_the_law(pytestconfig, capsys):
             print(table(counts))  # noqa: T201 - asked for with -s
     assert not wrong, "\n".join(wrong[:5])
     # What the reduction is for: few runs beyond one a final state.
-    assert every["executions"] < 2.5 * every["finals"]
+    assert every["executions"] < 2 * every["finals"]
     assert every["executions"] * 1000 < every["interleavings"]
+    assert every["left out"] < 0.01 * every["programs"]
     assert every["redundant"] < 0.1 * every["executions"]
 
 
-@pytest.mark.parametrize(
-    ("label", "kinds", "memory", "most", "streams"),
-    [
-        ("polls, puts with signal", ANYTHING, "sc", 8, False),
-        ("streams", ANYTHING, "sc", 7, True),
-        ("late", LATE, "ldst", 5, False),
-        ("late, unordered", LATE, "nic", 4, False),
-        ("late, streams", LATE, "ldst", 4, True),
-    ],
-)
-async def test_the_law_on_what_only_the_machine_has(pytestconfig, label, kinds, memory, most, streams):
-    total = 600 if pytestconfig.getoption("--thorough") else 60
+MACHINE = {
+    "polls, puts with signal": (ANYTHING, "sc", 8, False),
+    "streams": (ANYTHING, "sc", 7, True),
+    "late": (LATE, "ldst", 5, False),
+    "late, unordered": (LATE, "nic", 4, False),
+    "late, streams": (LATE, "ldst", 4, True),
+}
+"""What only the machine has: kinds of operations, memory model, most operations, with streams."""
+
+
+@pytest.mark.parametrize("label", MACHINE)
+async def test_the_law_on_what_only_the_machine_has(pytestconfig, label):
+    kinds, memory, most, streams = MACHINE[label]
+    total = 600 if pytestconfig.getoption("--thorough") else 30
     compared = 0
     for number in range(total):
-        rng = random.Random(f"{label} {number}")
+        rng = random.Random(f"{label} {number}")  # noqa: S311 - dice, no secret
         programs = draw(rng, kinds, most, streams=streams)
         case = case_of(programs, memory)
-        truth = await every_end(case, 400)
+        truth = await every_end(case, 250)
         if truth is None:
             continue
         compared += 1
@@ -135,7 +143,7 @@ async def test_the_law_on_what_only_the_machine_has(pytestconfig, label, kinds, 
         assert explored.complete
         assert ends == truth[0], programs
         assert explored.executions <= truth[1], programs
-    assert compared > total // 2
+    assert compared > total // 3
 
 
 LOST = {
@@ -156,19 +164,12 @@ async def test_what_a_simpler_reduction_would_lose(text):
         assert not await mistakes_of(program, Counter()), program
 
 
-def noticed(limit: int = 900) -> bool:
-    """Say whether some of the first programs shows a mistake."""
-
-    async def search():
-        for number in range(limit):
-            try:
-                if await mistakes_of(program_number(FAMILIES[number % len(FAMILIES)], number), Counter()):
-                    return True
-            except RecursionError:
-                return True
-        return False
-
-    return trio.run(search)
+async def noticed(families) -> bool:
+    """Say whether some of the first programs of these families shows a mistake."""
+    for number in range(600):
+        if await mistakes_of(program_number(families[number % len(families)], number), Counter()):
+            return True
+    return False
 
 
 def nothing(*_, **__):
@@ -179,24 +180,24 @@ def nothing(*_, **__):
 def no_waits(tree, wait, step):
     """Stand in for looking at waits: only at those that passed, and only at what directly preceded them."""
     if step is not None:
-        for other in tree.trail.races[step]:
+        for other in tree._on_path(tree.trail.races[step]):
             tree._plan_towards(other, tree.trail.before[step] & tree.trail.since(other), wait.actor.name)
 
 
 @pytest.mark.parametrize(
-    ("owner", "rule", "instead"),
+    ("owner", "rule", "instead", "families"),
     [
-        (Tree, "_undo_before_wait", no_waits),
-        (Tree, "_plan_towards", nothing),
-        (Relation, "may_hold", nothing),
-        (Relation, "may_disable", nothing),
-        (Relation, "tighten", nothing),
-        (Branching, "plan", nothing),
+        (Tree, "_undo_before_wait", no_waits, FAMILIES),
+        (Tree, "_plan_towards", nothing, FAMILIES),
+        (Relation, "may_hold", nothing, FAMILIES),
+        (Relation, "may_disable", nothing, FAMILIES),
+        (Relation, "tighten", nothing, ("overflow",)),
+        (Branching, "plan", nothing, FAMILIES),
     ],
 )
-def test_the_law_notices_a_missing_rule(monkeypatch, owner, rule, instead):
+async def test_the_law_notices_a_missing_rule(monkeypatch, owner, rule, instead, families):
     monkeypatch.setattr(owner, rule, instead)
-    assert noticed()
+    assert await noticed(families)
 
 
 def table(counts):

@@ -124,7 +124,7 @@ STEP_FAULTS = [
     (2, '"rank": 0', '"rank": 1', "actor 0 is of rank 0, not 1"),
     (2, '"call": 0', '"call": 1', "'call' is 1; it must be an integer, 0 to 0"),
     (2, '"op": "store"', '"op": "fly"', "'op' is 'fly'"),
-    (2, '"op": "store"', '"op": "wait"', "it has no 'cell'"),
+    (2, '"op": "store"', '"op": "wait"', "has no 'cell'"),
     (2, '"op": "store"', '"op": "load"', "the mode write does not fit"),
     (2, '"op": "store"', '"op": "remote_store"', "is not where this kind goes"),
     (2, '"op": "store"', '"op": "get"', "1 accesses; it has a source and a target"),

@@ -397,7 +397,7 @@ DECLARATIONS = {
     "inputs(P=2, call=0) gave 1 inputs; give one a rank": lambda: simulate(
         Case(kernel(memory=[DATA], inputs=lambda P, call, rng: [0])(fine), ranks=2), Scripted()
     ),
-    "golden gave [1, 1] outputs for 2 ranks; give one a rank": lambda: (
+    "golden gave 1 outputs for 2 ranks; give one a rank": lambda: (
         Case(kernel(memory=[DATA], inputs=lambda P, call, rng: [0] * P, golden=lambda xs: [0])(fine), ranks=2).goldens
     ),
 }

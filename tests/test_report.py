@@ -113,14 +113,29 @@ def test_a_finding_without_places_or_witness_is_its_reason():
 
 
 def test_streams_composites_and_many_places_are_shown():
-    inside = Side("0/copy", 3, 0, 0, "", "wait", "signal[1, 0]@0", ("a.py:1", "asyncsim/collectives/barrier.py:30"))
+    inside = Side("0.1", 3, 0, 0, "", "wait", "signal[1, 0]@0", ("a.py:1", "asyncsim/collectives/barrier.py:30"))
     text = report_text(report(Finding("deadlock", "nobody notifies", sides=(inside,) * 10)))
-    assert "   at      rank 0 (actor 0/copy), call 0: wait signal[1, 0]@0\n" in text
+    assert "   at      stream 0.1 of rank 0, call 0: wait signal[1, 0]@0\n" in text
     assert "           a.py:1, inside it asyncsim/collectives/barrier.py:30\n" in text
-    assert text.count("rank 0 (actor 0/copy)") == 8
+    assert text.count("stream 0.1 of rank 0") == 8
     assert "           and 2 more\n" in text
     nowhere = Side("0", 3, 0, 0, "", "wait", "signal[1, 0]@0", ())
     assert "wait signal[1, 0]@0\n   why" in report_text(report(Finding("deadlock", "why", sides=(nowhere,))))
+
+
+@pytest.mark.parametrize(
+    ("side", "words"),
+    [
+        (Side("0>3", 0, 0, 0, "", "land", "x[0]@1", ("a.py:1",)), "rank 0, call 0: land to x[0]@1, issued at\n"),
+        (Side("0.2>3s", 0, 0, 0, "", "land", "s[0]@1", ()), "stream 0.2 of rank 0, call 0: land to s[0]@1, issued at\n"),
+        (Side("1>0", 0, 1, 0, "", "fetch", "x[0]@1", ()), "rank 1, call 0: fetch of x[0]@1, issued at\n"),
+        (Side("1", 4, 1, 0, "", "join", "1.2", ()), "rank 1, call 0: join stream 1.2\n"),
+        (Side("1.1", 4, 1, 0, "", "sync", "1/3#0", ()), "stream 1.1 of rank 1, call 0: sync at 1/3#0\n"),
+        (Side("1", 4, 1, 0, "", "quiet", "", ()), "rank 1, call 0: quiet\n"),
+    ],
+)
+def test_landings_streams_and_what_touches_no_memory_are_named(side, words):
+    assert f"   at      {words}" in report_text(report(Finding("deadlock", "why", sides=(side,))))
 
 
 def test_sentences_wrap_and_lines_to_paste_do_not():

@@ -71,7 +71,7 @@ def choices(program, scheduler, ranks=3, calls=1):
 
 
 RULE = "hold rank 0 before its remote_load of data until rank 1 has stored to data"
-EXAMPLES = ("fifo", "eager", "random", "starve:rank=1", "pct:depth=2", "pos", f"script:rules={RULE}")
+EXAMPLES = ("fifo", "eager", "random", "starve:rank=1", "pct:depth=2", "pos", "surw", "delay", "preempt", f"script:rules={RULE}")
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
@@ -290,7 +290,7 @@ def test_a_rule_says_which_operations_it_means():
     "text",
     [
         "hold rank 0",
-        RULE.replace("remote_load", "fetch"),
+        RULE.replace("remote_load", "fly"),
         RULE.replace("has stored", "has done its 0th store"),
         RULE + " soon",
         RULE.replace("stored to data", "stored to data@x"),

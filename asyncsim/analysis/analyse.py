@@ -18,6 +18,7 @@ from asyncsim.analysis.clocks import Clocks
 from asyncsim.analysis.contracts import leftover_credits, unwritten_reads
 from asyncsim.analysis.deadlock import deadlock
 from asyncsim.analysis.group import FairOrder, findings_of
+from asyncsim.analysis.mismatch import call_mismatches
 from asyncsim.analysis.order import order_of
 from asyncsim.analysis.races import races
 from asyncsim.analysis.signals import overflows, signal_races, undetermined_tests, unstable_waits
@@ -81,7 +82,8 @@ def analyse(trace: Trace, *, order: str = "auto", fair: Trace | None = None) -> 
     suspects = list(races(streams, found))
     flags = list(chain(signal_races(streams, found), unstable_waits(streams, found), overflows(streams, found)))
     own = list(chain(unwritten_reads(streams), leftover_credits(streams)))
-    findings = findings_of(streams, chain(suspects, flags, own), FairOrder(streams, fair))
+    findings = list(call_mismatches(trace))  # first: it explains a hang better than the hang does
+    findings += findings_of(streams, chain(suspects, flags, own), FairOrder(streams, fair))
     if streams.deadlocked:
         findings.append(deadlock(streams))
     reasons = [

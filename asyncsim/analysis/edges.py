@@ -11,7 +11,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from asyncsim.trace.conflict import changes_commute
-from asyncsim.trace.op import FENCE, FETCH, JOIN, NOTIFY, PUT_SIGNAL, QUIET, SET, START, SYNC, WAIT
+from asyncsim.trace.op import FENCE, FETCH, JOIN, LOCAL, NOTIFY, PUT_SIGNAL, QUIET, SET, START, SYNC, WAIT
 from asyncsim.trace.region import spans_overlap
 
 if TYPE_CHECKING:
@@ -68,6 +68,27 @@ def _meet(streams: Streams, edges: Edges, parties: list[Place], started: dict[in
                 edges[place].append(before)
 
 
+def stores_of_one_rank(streams: Streams) -> list[tuple[Place, Place]]:
+    """Return the pairs of landings of local stores to one place by different tasks of one rank.
+
+    Peers see them in the order of issue (L6): where one is issued first in every schedule, its landing is
+    needed by the other's. Which these are only the order can tell; see `asyncsim.analysis.order`.
+    """
+    stores: dict[int, list[tuple[Place, Op]]] = defaultdict(list)
+    for number, issuer in enumerate(streams.issuer):
+        op = streams.events[number][-1].op if issuer is not None else None
+        if op is not None and op.link == LOCAL:
+            stores[op.accesses[0].region.slot].append(((number, len(streams.events[number]) - 1), op))
+    return [
+        (x, y)
+        for landings in stores.values()
+        for x, one in landings
+        for y, other in landings
+        if streams.issue(x)[0] != streams.issue(y)[0]
+        and spans_overlap(one.accesses[0].region.spans, other.accesses[0].region.spans)
+    ]
+
+
 class _Issuer:
     """One task and what it issued: walks its stream and adds what orders its landings."""
 
@@ -121,7 +142,7 @@ class _Issuer:
             self._unordered.append(landing)
 
     def _order(self, landing: Place, op: Op) -> None:
-        """Add L2, L3 and L6, then let the landing count for the later ones."""
+        """Add L2, L3 and L6 among the issuer's own, then let the landing count for the later ones."""
         destination = op.cell.owner if op.cell is not None else op.accesses[0].region.owner
         self._edges[landing] += self._before_fence.get(destination, ())  # L3
         self._now[destination].append(landing)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from asyncsim.analysis.clocks import Clocks, required_notifies
-from asyncsim.analysis.edges import edges_of
+from asyncsim.analysis.edges import edges_of, stores_of_one_rank
 from asyncsim.analysis.frontiers import Frontiers
 from asyncsim.analysis.guards import Guards, needed, sure_value
 from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
+    from asyncsim.analysis.edges import Edges
     from asyncsim.analysis.streams import Epoch, Place, Streams, Wait
 
 ORDERS = ("auto", "clocks", "frontiers")
@@ -48,11 +49,25 @@ def order_of(streams: Streams, how: str = "auto") -> tuple[Order, Guards]:
                 "clocks do not apply: some awaited cell has Sets, several producers or foreign subtractions, "
                 "or there are streams or landings"
             )
+    stores = stores_of_one_rank(streams) if streams.model.late else []
     while True:
-        # More epochs in which waits may pass let everybody run further, which may open more: to a fixpoint.
+        order = _frontiers(streams, guards, edges)
+        # Without these edges everybody only gets further, so what is in order now stays in order with them.
+        sure = [(x, y) for x, y in stores if precedes(order, streams.issue(x), streams.issue(y))]
+        if not sure:
+            return order, guards
+        for x, y in sure:
+            edges.setdefault(y, []).append(x)
+            stores.remove((x, y))
+        guards = Guards(streams)
+
+
+def _frontiers(streams: Streams, guards: Guards, edges: Edges) -> Frontiers:
+    """More epochs in which waits may pass let everybody run further, which may open more: to a fixpoint."""
+    while True:
         order = Frontiers(streams, guards, edges)
         if not _grow(streams, guards, order):
-            return order, guards
+            return order
 
 
 def precedes(order: Order, x: Place, y: Place) -> bool:

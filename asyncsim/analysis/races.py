@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from asyncsim.analysis.group import Suspect
 from asyncsim.analysis.order import unordered
 from asyncsim.trace.conflict import accesses_conflict, present_accesses
-from asyncsim.trace.op import LAND, POLL, WAIT
+from asyncsim.trace.op import FETCH, LAND, POLL, WAIT
 from asyncsim.trace.region import ADD, READ, SYMBOLS, spans_overlap
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ OWN, PEERS = "own", "peers"
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """An access, and in whose eyes it happens at this operation: everybody's (None), its own rank's, its peers'."""
+    """An access, and in whose eyes it happens at this operation: everybody's (None), its own rank's, all others'."""
 
     place: Place
     access: Access
@@ -96,19 +96,34 @@ def _pairs(streams: Streams, entries: list[_Entry], others: list[_Entry] | None)
         for y in entries[n + 1 :] if others is None else others:
             if x.place[0] == y.place[0] or x.access.mode == y.access.mode == READ:
                 continue
-            eyes = OWN if x.rank == y.rank else PEERS
-            if x.eyes in (None, eyes) and y.eyes in (None, eyes) and not _forwarded(streams, x, y):
+            if _is_met(x, y) and _is_met(y, x) and not _forwarded(streams, x, y):
                 yield x, y
 
 
+def _is_met(x: _Entry, y: _Entry) -> bool:
+    """Say whether x happens at this operation in the eyes of y.
+
+    Loads and local stores of the same rank meet a local store when it is issued. All others meet it
+    when it lands: peers, but also what lands late for this very rank (an atomic add, a non-blocking get).
+    """
+    if x.eyes is None:
+        return True
+    at_issue = x.rank == y.rank and (y.access.mode == READ or y.eyes is not None)
+    return at_issue == (x.eyes == OWN)
+
+
 def _forwarded(streams: Streams, x: _Entry, y: _Entry) -> bool:
-    """Say whether one is a landing that the other, a load of the same actor, sees before it has landed."""
+    """Say whether one is a landing that the other, a load of the same actor, sees before it has landed.
+
+    A non-blocking copy is never seen before.
+    """
     if not (streams.model.late and streams.model.forwarding):
         return False
     for landing, load in ((x, y), (y, x)):
-        issuer = streams.issuer[landing.place[0]]
+        wire = landing.place[0]
+        issuer = streams.issuer[wire]
         if issuer is not None and issuer[0] == load.place[0] and load.access.mode == READ:
-            return True
+            return streams.events[wire][0].op.kind != FETCH
     return False
 
 

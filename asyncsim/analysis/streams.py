@@ -104,7 +104,8 @@ class Streams:
         """Sort the events of `trace` by actor and by cell."""
         self.trace = trace
         by_order: dict[int, Actor] = {actor.order: actor for actor in trace.header.world.actors}
-        for event in trace.events:
+        pending = () if trace.footer is None else trace.footer.pending
+        for event in (*trace.events, *pending):  # a stream may be blocked at its first operation
             by_order.setdefault(event.op.actor.order, event.op.actor)
         self.actors = [by_order[order] for order in sorted(by_order)]
         self.number = {actor.order: number for number, actor in enumerate(self.actors)}
@@ -124,7 +125,7 @@ class Streams:
         self.executed = [len(stream) for stream in self.events]
         footer = trace.footer
         self.ending = footer.ending if footer is not None else None
-        for event in footer.pending if footer is not None else ():
+        for event in pending:
             # What stands at the gate belongs to the stream: another schedule might execute it.
             self._take(event, pending=True)
         if self.model.late and self.model.forwarding:

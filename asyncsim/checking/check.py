@@ -17,7 +17,6 @@ from asyncsim.checking.shrink import shrink
 from asyncsim.checking.witness import witness
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import Blocking, simulate
-from asyncsim.schedulers.fifo import Fifo
 from asyncsim.schedulers.table import make
 from asyncsim.trace.errors import DivergenceError, KernelError, MisuseError
 from asyncsim.trace.event import COMPLETE, STOPPED
@@ -107,6 +106,7 @@ class _Check:
         self.progress = progress
         self.judge = Judge(case)
         self.findings: list[Finding] = []
+        self.notes: list[str] = []
         self.schedules = 0
         self.interrupted = False
 
@@ -136,7 +136,7 @@ class _Check:
         harmful = [finding for finding in self.findings if finding.harmful]
         verdict = REFUTED if harmful else PROVED if proved else EXHAUSTED if self.exhausted else SURVIVED
         rest = [finding for finding in self.findings if not finding.harmful]
-        notes = [f"outside the theory: {reason}" for reason in analysis.reasons] + self.judge.notes(reference)
+        notes = [f"outside the theory: {reason}" for reason in analysis.reasons] + self.judge.notes(reference) + self.notes
         return Report(
             self.case, verdict, scope, harmful + rest, notes,
             schedules=self.schedules, steps=len(reference.choices), interrupted=self.interrupted,
@@ -244,19 +244,19 @@ class _Check:
         self.schedules += sampling.done
         self.interrupted = sampling.interrupted
         self.findings += sampling.findings()
+        self.notes += sampling.notes()
         bound = self.case.ranks * steps ** (PCT_DEPTH - 1)
         return (
-            f"one run does not decide; {sampling.done} schedules were sampled: every rank starved, then PCT, POS and "
-            f"random in turn (PCT of depth {PCT_DEPTH} meets a bug of that depth once in {bound} schedules or more often)"
+            f"one run does not decide; {sampling.done} schedules were sampled: every rank starved, then PCT, POS "
+            f"and random in turn (PCT of depth {PCT_DEPTH} meets a bug of that depth once in {bound} schedules "
+            "or more often)"
         )
 
 
 def stream_difference(a: Trace, b: Trace) -> str | None:
     """Return how an actor's operations differ between two runs, in words; None if they do not."""
     for actor in a.header.world.actors:
-        own, other = (
-            [_content(event) for event in trace.events if event.op.actor is actor] for trace in (a, b)
-        )
+        own, other = ([_content(event) for event in trace.events if event.op.actor is actor] for trace in (a, b))
         for index, (x, y) in enumerate(zip_longest(own, other)):
             if x != y:
                 step = x or y
@@ -280,7 +280,11 @@ def _proof_scope(reference: Run) -> str:
 
 def _exhaustion_scope(explored: Exhausted, case: Case) -> str:
     number = explored.executions
-    runs = "one execution, to which all schedules are equivalent," if number == 1 else f"all {number} inequivalent executions"
+    runs = (
+        "one execution, to which all schedules are equivalent,"
+        if number == 1
+        else f"all {number} inequivalent executions"
+    )
     differ = "" if len(explored.results) == 1 else f" ({len(explored.results)} different results, none of them wrong)"
     return f"one run does not decide; {runs} of {_limits(case)} were run, and none fails{differ}"
 

@@ -104,19 +104,28 @@ class Tree:
         self.path: list[Branching] = []
         self.trail = Trail(self.relation, starts, atom)
         self._starts = starts
+        self.redundant = False
         self._fresh = True
         self._shared = 0  # so many steps were taken apart after an earlier execution
 
     def arrive(self, step: int, ready: Sequence[Op]) -> Branching | None:
-        """Return the state at this step of the present execution; None if nobody there is awake."""
+        """Return the state at this step of the present execution; None once nobody is awake.
+
+        All that can come then was explored elsewhere. The execution goes on to its end all the same,
+        with anybody: what is met on the way, a wait that stays blocked above all, may race with steps
+        of the path. (Broken off there, it loses an end state in one of some 10,000 small programs.)
+        """
         if step < len(self.path):
             return self.path[step]
+        if self.redundant:
+            return None
         asleep = self.path[-1].asleep_after(self.relation) if self.path else {}
         awake = [op for op in ready if op.actor.name not in asleep]
         if not awake:
+            self.redundant = True
             return None
         state = Branching({op.actor.name: op for op in ready}, asleep)
-        state.chosen = self._first(awake)
+        state.chosen = self.first(awake)
         state.planned.append(state.chosen)
         self.path.append(state)
         return state
@@ -130,33 +139,43 @@ class Tree:
 
         """
         fresh, self._fresh = self._fresh, False
-        if self.relation.tighten(self._starts, self.trail.ops):
-            if not fresh:  # what was concluded from earlier executions may be wrong
-                self.path.clear()
-                self.trail.cut(0)
-                self._fresh, self._shared = True, 0
-                return True
-            ops = list(self.trail.ops)
-            self.trail.cut(0)
-            for op, state in zip(ops, self.path, strict=True):
-                self.trail.extend(op, tuple(state.ready.values()))
-        if cut_short and self.path:
+        self.redundant = False
+        if self.relation.tighten(self._starts, self.trail.ops) and not self._start_over(fresh=fresh):
+            return True
+        if cut_short and 0 < len(self.path) == len(self.trail.ops):
             self.path[-1].plan(self.path[-1].ready)
-        for step, op in enumerate(self.trail.ops):
-            if op.kind in BLOCKING:
-                self._undo_before_wait(op, step)
-            elif step >= self._shared:
-                for other in self.trail.races[step]:
-                    past = self.trail.before[step] & self.trail.since(other)
-                    self._plan_towards(other, past, op.actor.name)
-        for op in waiting:
-            if op.kind in BLOCKING:
-                self._undo_before_wait(op, None)
+        self._take_apart(waiting)
         while self.path and not self.path[-1].turn():
             self.path.pop()
         self._shared = max(len(self.path) - 1, 0)
         self.trail.cut(self._shared)
         return bool(self.path)
+
+    def _start_over(self, *, fresh: bool) -> bool:
+        """Order the steps anew by a relation that has changed; say whether this execution can still be used."""
+        if not fresh:  # what was concluded from earlier executions may be wrong
+            self.path.clear()
+            self.trail.cut(0)
+            self._fresh, self._shared = True, 0
+            return False
+        ops = list(self.trail.ops)
+        self.trail.cut(0)
+        for op, state in zip(ops, self.path, strict=True):  # nobody sleeps in the first execution
+            self.trail.extend(op, tuple(state.ready.values()))
+        return True
+
+    def _take_apart(self, waiting: Sequence[Op]) -> None:
+        """Plan what the races of the present execution ask for."""
+        for step, op in enumerate(self.trail.ops):
+            if op.kind in BLOCKING:
+                self._undo_before_wait(op, step)
+            elif step >= self._shared:
+                for other in self._on_path(self.trail.races[step]):
+                    past = self.trail.before[step] & self.trail.since(other)
+                    self._plan_towards(other, past, op.actor.name)
+        for op in waiting:
+            if op.kind in BLOCKING:
+                self._undo_before_wait(op, None)
 
     @property
     def explored(self) -> float:
@@ -167,7 +186,7 @@ class Tree:
             share += part * len(state.done)
         return share if self.path else 1.0
 
-    def _first(self, awake: Sequence[Op]) -> str:
+    def first(self, awake: Sequence[Op]) -> str:
         """Choose who goes first in a new state: a plain wait, else who has done least, a notify last.
 
         Any choice is right. With this one a wait passes on as little as it needs, so that few adds
@@ -182,6 +201,9 @@ class Tree:
             return not plain, count, op.kind == NOTIFY or (op.kind == LAND and op.cell is not None), op.actor.order
 
         return min(awake, key=key).actor.name
+
+    def _on_path(self, steps: Iterable[int]) -> list[int]:
+        return [step for step in steps if step < len(self.path)]
 
     def _plan_towards(self, step: int, past: int, actor: str) -> None:
         """Before `step`, plan a first step of `past`, at the end of which `actor` goes."""
@@ -200,7 +222,7 @@ class Tree:
         cell = None if trail.is_blurred(wait) else wait.cell
         previous = trail.last_of(wait.actor.name) if step is None else trail.previous[step]
         needed = 0 if previous is None else trail.before[previous] | 1 << previous
-        for other in trail.met_by(wait):
+        for other in self._on_path(trail.met_by(wait)):
             if step is not None and other > step:
                 continue
             op = trail.ops[other]
@@ -218,7 +240,9 @@ class Tree:
                     self._plan_towards(other, certain & since, wait.actor.name)
                     continue
                 helpful = trail.free_of(trail.on_cell(cell.slot) & since & ~certain, other, step)
-                foreign = [trail.ops[n] for n in members(helpful) if not self.relation.sees_at_issue(wait, trail.ops[n])]
+                foreign = [
+                    trail.ops[n] for n in members(helpful) if not self.relation.sees_at_issue(wait, trail.ops[n])
+                ]
                 if not self.relation.may_hold(wait, value, foreign):
                     continue
             self.path[other].plan(trail.first(trail.free_of(since, other, step)))

@@ -21,7 +21,7 @@ from asyncsim.trace.finding import Finding
 from asyncsim.trace.late import model_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from asyncsim.checking.outcome import Judge
     from asyncsim.machine.case import Case, Run
@@ -37,9 +37,9 @@ class Exhausted:
     """What an exhaustive exploration found out.
 
     Args:
-        executions: how many runs were made, those that were broken off included.
-        redundant: how many of them were broken off, because all that was left of them had been explored;
-            or were made before it was learnt that a cell can leave its range, which starts all over.
+        executions: how many runs were made, redundant ones included.
+        redundant: how many of them turned out to be like another one on the way, or were made before
+            it was learnt that a cell can leave its range, which starts all over.
         complete: every inequivalent execution was run; False when the budget ran out, when Ctrl-C came,
             or when a run met the limit of steps.
         estimate: how many executions there are: exact if complete, else Knuth's estimate from the
@@ -132,6 +132,7 @@ class Exhausting:
             while not self._over and self._executions < budget:
                 waiting, cut_short = await self._execute()
                 self._executions += 1
+                self._redundant += self._tree.redundant
                 self._over = not self._tree.advance(waiting=waiting, cut_short=cut_short)
                 if not self._tree.path and not self._over:
                     self._redundant = self._executions
@@ -152,9 +153,6 @@ class Exhausting:
         """Make the next execution; return what waits at its end, and whether its last step cut it short."""
         try:
             run = await simulate.aio(self._case, self._walk)
-        except _Redundant:
-            self._redundant += 1
-            return (), False
         except KernelError as error:
             why = f"the kernel raises under this schedule: {error}"
             self._note("raises", Finding("wrong-result", why, harmful=True), None)
@@ -195,10 +193,6 @@ class Exhausting:
         self._ends.add(digest_bytes(f"{result} {' '.join(cells)} ".encode() + contents))
 
 
-class _Redundant(Exception):  # noqa: N818 - no error: whoever could go on here was explored elsewhere
-    """All that is left of this execution was explored."""
-
-
 class _Walk:
     """The scheduler of an exploration: along the path of the tree, and on from its end."""
 
@@ -214,16 +208,21 @@ class _Walk:
         """Return what the tree says."""
         step = self._step
         state = self._tree.arrive(step, ready)
-        if state is None:
-            raise _Redundant
-        op = next((op for op in ready if op.actor.name == state.chosen), None)
-        if op is None or len(ready) != len(state.ready) or not _same(op, state.ready[state.chosen]):
-            was, now = (", ".join(f"{op.actor.name} ({op})" for op in ops) for ops in (state.ready.values(), ready))
-            raise DivergenceError(f"the same choices led to other operations: ready were {was}; now {now}", step=step)
+        chosen = self._tree.first(ready) if state is None else state.chosen
+        op = next((op for op in ready if op.actor.name == chosen), None)
+        if op is None or (state is not None and (len(ready) != len(state.ready) or not _same(op, state.ready[chosen]))):
+            was = "" if state is None else _listed(state.ready.values())
+            raise DivergenceError(
+                f"the same choices led to other operations: ready were {was}; now {_listed(ready)}", step=step
+            )
         if step == len(self._tree.trail.ops):
             self._tree.trail.extend(op, ready)
         self._step = step + 1
         return op
+
+
+def _listed(ops: Iterable[Op]) -> str:
+    return ", ".join(f"{op.actor.name} ({op})" for op in ops)
 
 
 def _same(a: Op, b: Op) -> bool:

@@ -109,7 +109,7 @@ async def explore(  # noqa: PLR0913 - each is a choice of the user's
         REFUTED if findings else SURVIVED,
         f"{scope} sampled ({what}); nothing is said of the others",
         findings,
-        judge.notes(fair),
+        judge.notes(fair) + sampling.notes(),
         schedules=sampling.done + 1,
         steps=steps,
         seconds=time.perf_counter() - started,
@@ -129,6 +129,7 @@ class Sampling:
         self._keeper = keeper
         self._first: dict[str, Failure] = {}
         self._times: dict[str, int] = {}
+        self._other_bits = 0
 
     async def run(
         self, plan: Iterator[str], total: int, progress: Callable[[Progress], None] | None = None
@@ -152,6 +153,13 @@ class Sampling:
             found.append(failure.finding.with_(shown=shown))
         return found
 
+    def notes(self) -> list[str]:
+        """Return a remark if some results, none of them wrong, are not the fair schedule's bit for bit."""
+        if not self._other_bits:
+            return []
+        often = f"in {self._other_bits} of {self.done} schedules"
+        return [f"{often} the results differ in their bits from those of the fair one, each within the tolerance"]
+
     async def _one(self, text: str, scheduler: Scheduler) -> None:
         recorder = Choices(scheduler)
         try:
@@ -160,7 +168,9 @@ class Sampling:
             finding = Finding("wrong-result", f"the kernel raises under this schedule: {error}", harmful=True)
             await self._note("raises", finding, recorder.choices, text, None)
             return
-        for finding in self._judge.findings(run):
+        findings = self._judge.findings(run)
+        self._other_bits += not findings and self._judge.has_other_bits(run)
+        for finding in findings:
             await self._note(finding.kind, finding, run.choices, text, run.ending)
 
     async def _note(self, kind: str, finding: Finding, choices: list[str], text: str, ending: str | None) -> None:

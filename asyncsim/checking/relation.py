@@ -90,7 +90,7 @@ class Relation:
         return True
 
     def may_disable(self, op: Op, wait: Op) -> bool:
-        """Say whether in some state `wait`, or poll, can pass before `op` but not after it; they depend on each other."""
+        """Say whether in some state a wait or poll can pass before `op`, on which it depends, but not after it."""
         if wait.kind == POLL:  # what it waits for is code
             return True
         if changes_cell(op) and op.how == SET:

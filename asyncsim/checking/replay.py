@@ -73,8 +73,9 @@ def _case(recorded: Token | Header, kernel: Kernel, ranks: int, max_steps: int) 
     if recorded.edits:
         raise MisuseError(f"the recorded run has edits, which cannot be replayed: {', '.join(recorded.edits)}")
     return Case(
-        kernel, ranks=ranks, calls=recorded.calls, memory=recorded.memory, seed=recorded.seed, max_steps=max_steps
-    )
+        kernel, ranks=ranks, calls=recorded.calls, memory=recorded.memory, seed=recorded.seed, max_steps=max_steps,
+        atom=recorded.atom,
+    )  # fmt: skip
 
 
 async def _follow_token(token: Token, kernel: Kernel, *, source_changed: bool) -> Run:
@@ -217,4 +218,7 @@ def _finish(recorded: Trace, met: Trace | None) -> None:
     if footer is None or footer.ending == STOPPED:
         met.footer = footer
     elif met.footer is not None:
-        met.footer = Footer(footer.ending, met.footer.outputs, met.footer.pending, footer.verdict, footer.findings)
+        new = met.footer
+        met.footer = Footer(
+            footer.ending, new.outputs, new.pending, footer.verdict, footer.findings, new.collectives
+        )

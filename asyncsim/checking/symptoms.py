@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from asyncsim.analysis.contracts import leftover_credits
 from asyncsim.analysis.group import FairOrder, findings_of
+from asyncsim.analysis.mismatch import call_mismatches
 from asyncsim.analysis.streams import Streams
 from asyncsim.checking.outcome import Difference, Judge, compare
 from asyncsim.machine.case import MISSING, Case
@@ -40,9 +41,10 @@ class Symptoms:
         self._judge.take_as_reference(self._fair)
 
     def findings(self, run: Run) -> list[Finding]:
-        """Return what fails in a run; left credits only if the run was recorded."""
+        """Return what fails in a run; left credits and collectives that do not match only if the run was recorded."""
         found = self._judge.findings(run)
         if run.trace is not None:
+            found = [*call_mismatches(run.trace), *found]
             streams = Streams(run.trace)
             left = findings_of(streams, leftover_credits(streams), FairOrder(streams, None))
             found += [finding.with_(harmful=True) for finding in left]

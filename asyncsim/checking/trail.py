@@ -141,7 +141,7 @@ class Trail:
         return sum(1 << step for step in self._at.get(("cell", slot), ()))
 
     def value(self, slot: int, steps: int, wait: Op | None = None) -> int:
-        """Return what a cell holds after the operations among `steps`; in the eyes of a wait's actor, if one is given."""
+        """Return what a cell holds after the operations among `steps`; with a wait, in the eyes of its actor."""
         value = self._starts[slot]
         for step in self._at.get(("cell", slot), ()):
             if steps >> step & 1:
@@ -160,7 +160,9 @@ class Trail:
             return True
         ops = [self.ops[step] for step in self._at.get(("cell", wait.cell.slot), ())]
         own = any(op.deferred and op.actor.name == wait.actor.name for op in ops)
-        return own and self._relation.forwards and any(op.how == SET and (op.deferred or changes_cell(op)) for op in ops)
+        return (
+            own and self._relation.forwards and any(op.how == SET and (op.deferred or changes_cell(op)) for op in ops)
+        )
 
 
 def members(steps: int) -> Iterator[int]:

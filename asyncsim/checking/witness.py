@@ -60,13 +60,15 @@ class Meeting:
 
     Args:
         first, second: the sides; `first` goes before `second`.
+        late: hold them for as long as anybody else can move; else only until both have come.
 
     """
 
-    def __init__(self, first: Side, second: Side) -> None:
+    def __init__(self, first: Side, second: Side, *, late: bool = False) -> None:
         """Hold both sides until both stand at the gate."""
         self._targets = {first.actor: first.index, second.actor: second.index}
         self._order = (first.actor, second.actor)
+        self._late = late
         self.met = False
 
     def begin(self, actors: Sequence[Actor]) -> None:
@@ -87,13 +89,13 @@ class Meeting:
     def _choose(self, ready: Sequence[Op]) -> Op:
         if not self._over and not self.met:
             held = [op for op in ready if self._targets.get(op.actor.name) == self._done.get(op.actor.name, 0)]
-            if len(held) == len(self._order):
+            free = [op for op in ready if op not in held]
+            if len(held) == len(self._order) and not (self._late and free):
                 self.met = True
                 self._next = list(self._order)
+            elif free:
+                return self._fair.choose(free)
             else:
-                free = [op for op in ready if op not in held]
-                if free:
-                    return self._fair.choose(free)
                 self._over = True  # they cannot meet: go on in fair turn
         if self._next:
             name = self._next.pop(0)
@@ -168,20 +170,37 @@ async def witness(case: Case, judge: Judge, finding: Finding) -> Witness:
     return replace(best, schedules=schedules)
 
 
-def _schedulers(case: Case, kind: str, sides: tuple[Side, ...]) -> list[Meeting | Holding]:
-    """Return the schedules to compare."""
+def _attempts(case: Case, kind: str, sides: tuple[Side, ...]) -> list[list[Meeting | Holding]]:
+    """Return the schedules to compare with one another, the cheapest first."""
     if len(sides) == 1:
         starts = [Side(actor.name, 0, actor.rank, 0, "", "", "", ()) for actor in case.world.actors]
-        return [Holding(side, None) for side in (sides[0], *starts)]
-    if kind == "unstable-wait" or "wait" in (sides[0].op, sides[1].op):
+        return [[Holding(side, None) for side in (sides[0], *starts)]]
+    first, second = sides
+    if kind == "unstable-wait" or "wait" in (first.op, second.op):
         waits = [side for side in sides if side.op == "wait"]
-        return [Holding(sides[1], sides[0]), Holding(sides[0], sides[1]), *(Holding(side, None) for side in waits)]
-    return [Meeting(sides[0], sides[1]), Meeting(sides[1], sides[0])]
+        return [[Holding(second, first), Holding(first, second), *(Holding(side, None) for side in waits)]]
+    # Two numbers that are added to nothing make the same sum in either order, to what others added they do not.
+    return [[Meeting(first, second, late=late), Meeting(second, first, late=late)] for late in (False, True)]
 
 
 async def _orders(case: Case, judge: Judge, kind: str, sides: tuple[Side, ...]) -> Witness:
+    """Run the attempts on one pair until one is harmful."""
+    best = Witness()
+    schedules = 0
+    for schedulers in _attempts(case, kind, sides):
+        tried = await _attempt(case, judge, schedulers)
+        schedules += tried.schedules
+        if not tried.confirmed:
+            break
+        if not best.confirmed or tried.harmful is not False:
+            best = tried
+        if tried.harmful:
+            break
+    return replace(best, schedules=schedules)
+
+
+async def _attempt(case: Case, judge: Judge, schedulers: Sequence[Meeting | Holding]) -> Witness:
     runs: list[Run] = []
-    schedulers = _schedulers(case, kind, sides)
     for scheduler in schedulers:
         choices = Choices(scheduler)
         try:

@@ -24,6 +24,7 @@ async def barrier(rank: Rank, signal: SignalView, *, generation: int = 1) -> Non
         generation: how many barriers on this signal, this one included, since the cells were zero.
 
     """
+    rank.collective("barrier", signal=signal.name)
     for peer in rank.peers:
         await rank.notify(signal.at(peer)[rank.id], 1)
     for peer in rank.peers:

@@ -12,7 +12,7 @@ import numpy as np
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.op import ATOMIC_ADD, SET
 from asyncsim.trace.region import Cell, Condition, Region
-from asyncsim.trace.world import SignalView, WindowView
+from asyncsim.trace.world import OutsideView, SignalView, WindowView
 
 if TYPE_CHECKING:
     from asyncsim.machine.memory import Tile
@@ -24,14 +24,14 @@ def no_region(rank: int, what: str, region: object) -> MisuseError:
     """Return the error for something that is no region of this run."""
     if isinstance(region, Region):
         return MisuseError(f"rank {rank}: {what} of {region}, which belongs to another run; use this run's windows")
-    return MisuseError(f"rank {rank}: {what} takes a region, window[...] or window.at(peer)[...]; got {_shown(region)}")
+    return MisuseError(f"rank {rank}: {what} takes a region, window[...] or window.at(peer)[...]; got {shown(region)}")
 
 
 def no_cell(rank: int, what: str, cell: object, right: str) -> MisuseError:
     """Return the error for something that is no cell of this run; `right` says what would be one."""
     if isinstance(cell, Cell):
         return MisuseError(f"rank {rank}: {what} of {cell}, which belongs to another run; use this run's signals")
-    return MisuseError(f"rank {rank}: {what} takes a cell, {right}; got {_shown(cell)}")
+    return MisuseError(f"rank {rank}: {what} takes a cell, {right}; got {shown(cell)}")
 
 
 def check_condition(rank: int, what: str, condition: Condition, world: World) -> None:
@@ -39,7 +39,7 @@ def check_condition(rank: int, what: str, condition: Condition, world: World) ->
     if condition.__class__ is not Condition:
         right = "; compare it, as in signal[peer] >= 1" if isinstance(condition, Cell) else ""
         raise MisuseError(
-            f"rank {rank}: {what} takes a condition on an own cell, signal[peer] >= 1; got {_shown(condition)}{right}"
+            f"rank {rank}: {what} takes a condition on an own cell, signal[peer] >= 1; got {shown(condition)}{right}"
         )
     cell = condition.cell
     if cell.world is not world:
@@ -76,7 +76,7 @@ def tile_for(rank: int, kind: str, region: Region, tile: Any) -> Tile:  # noqa: 
     place = f"rank {rank}: {kind} to {region}"
     if not isinstance(tile, np.ndarray | np.generic):
         if region.shape != () or not isinstance(tile, bool | int | float | complex):
-            got = _shown(tile)
+            got = shown(tile)
             raise MisuseError(f"{place} takes an array of shape {region.shape} and dtype {region.dtype}; got {got}")
         try:
             array = np.array(tile, dtype=region.dtype)
@@ -106,19 +106,35 @@ def check_copy(rank: int, what: str, target: Region, source: Region, world: Worl
         )
 
 
+def put_of(  # noqa: PLR0913, PLR0917 - what a put is given, and who puts
+    rank: int, kind: str, target: Region, source: Any, atomic: object, world: World  # noqa: ANN401
+) -> tuple[tuple[Access, ...], Tile | None]:
+    """Return the accesses of a put, and its tile if the source is a private array."""
+    if target.__class__ is not Region or target.world is not world:
+        raise no_region(rank, kind, target)
+    if source.__class__ is not Region:
+        tile = tile_for(rank, kind, target, source)
+        return (target.writes if atomic is None else adds_of(rank, kind, target, atomic)), tile
+    check_copy(rank, kind, target, source, world)
+    if source.owner != rank:
+        raise MisuseError(f"rank {rank}: {kind} from {source}; a put copies from an own region: window[...]")
+    written = written_by(target, source) if atomic is None else adds_of(rank, kind, target, atomic)
+    return (*source.reads, *written), None
+
+
 def written_by(target: Region, source: Region) -> tuple[Access]:
     """Return the access to a copy's destination: a read where it copies elements onto themselves."""
     same = target.slot == source.slot and target.spans == source.spans
     return target.reads if same else target.writes
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     """Write what was given instead, the same in every process and never at length."""
     if isinstance(value, Region | Cell):
         return str(value)
     if isinstance(value, Condition):
         return f"the condition {value}"
-    if isinstance(value, WindowView | SignalView):
+    if isinstance(value, WindowView | SignalView | OutsideView):
         return f"all of {value.name!r}; index it"
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape}"

@@ -29,7 +29,7 @@ class Case:
         kernel: the kernel.
         ranks: P.
         calls: calls back to back on the same memory.
-        memory: the memory model: "sc", "ldst" or "nic".
+        memory: the memory model: "sc", "ldst", "nic"; "ldst:atom=4" gives the atom too.
         seed: of the inputs and of dirty memory.
         max_steps: a run that is longer ends with the ending *step-limit*.
         atom: a tile of more elements lands in pieces of so many, each by itself; None: whole.
@@ -48,7 +48,9 @@ class Case:
         """Refuse what cannot be run."""
         if isinstance(self.calls, bool) or not isinstance(self.calls, int) or self.calls < 1:
             raise MisuseError(f"calls={self.calls!r}; a kernel is called at least once")
-        model_of(self.memory)
+        model = model_of(self.memory)
+        if self.atom is None:
+            object.__setattr__(self, "atom", model.atom)  # frozen, and not yet in use
         if self.atom is not None and (isinstance(self.atom, bool) or not isinstance(self.atom, int) or self.atom < 1):
             raise MisuseError(f"atom={self.atom!r}; a tile lands in pieces of at least one element")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
@@ -79,7 +81,9 @@ class Case:
     def header(self, scheduler: str) -> Header:
         """Return the header of a trace of this case."""
         kernel = self.kernel
-        return Header(kernel.ref, kernel.source, self.world, self.calls, self.memory, self.seed, scheduler)
+        return Header(
+            kernel.ref, kernel.source, self.world, self.calls, self.memory, self.seed, scheduler, atom=self.atom
+        )
 
 
 def copied(value: Any) -> Any:  # noqa: ANN401 - inputs are arrays, numbers, and tuples or lists of them

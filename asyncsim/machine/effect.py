@@ -7,6 +7,7 @@ under which it lands later.
 from __future__ import annotations
 
 import operator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.trace.op import (
@@ -126,6 +127,18 @@ EFFECTS: dict[str, Callable[[Memory, Op], Any]] = {
 }
 
 
+def satisfied(op: Op, tile: Tile) -> bool:
+    """Say whether a poll may go on.
+
+    Its predicate is the kernel's, but this is nobody's turn. Where it raises, the poll goes on: `Rank.poll`
+    then asks once more, and the exception comes out of the kernel that it belongs to, at its line.
+    """
+    try:
+        return bool(op.payload(tile))
+    except Exception:  # noqa: BLE001 - raised again in its own place
+        return True
+
+
 class Immediate:
     """The effects of operations under ``sc``: whole, at their own step, for everybody.
 
@@ -134,21 +147,25 @@ class Immediate:
 
     """
 
+    late = False
+
     def __init__(self, memory: Memory) -> None:
         """Act on `memory`."""
         self._memory = memory
+        self.table = {kind: partial(effect, memory) for kind, effect in EFFECTS.items()}
 
     def passes(self, op: Op) -> bool:
         """Say whether a wait, poll or quiet can go on now."""
         if op.cell is not None:
             return COMPARE[op.how](self._memory.cells[op.cell.slot], op.amount)
         if op.kind == POLL:
-            return bool(op.payload(self._memory.peek(op.accesses[0].region)))
+            return satisfied(op, self._memory.peek(op.accesses[0].region))
         return True
 
-    def perform(self, op: Op) -> Any:  # noqa: ANN401 - a tile, a bool or nothing, by kind
-        """Let the operation take effect."""
-        return EFFECTS[op.kind](self._memory, op)
+    def seen(self, op: Op) -> int:
+        """Return the value of an operation's cell, which is the same for everybody."""
+        assert op.cell is not None  # noqa: S101 - for the type checker: the caller knows
+        return self._memory.cells[op.cell.slot]
 
     def fresh(self) -> Sequence[Op]:
         """Nothing ever lands later."""

@@ -16,7 +16,7 @@ from asyncsim.trace.event import COMPLETE, DEADLOCK, OVERFLOW, STEP_LIMIT
 from asyncsim.trace.op import JOIN, POLL, QUIET, SYNC, WAIT, Op
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from asyncsim.machine.memory import Memory
     from asyncsim.trace.world import Actor
@@ -41,8 +41,16 @@ class Effects(Protocol):
     def passes(self, op: Op) -> bool:
         """Say whether a wait, poll or quiet can go on now."""
 
-    def perform(self, op: Op) -> Any:  # noqa: ANN401 - a tile, a bool or nothing, by kind
-        """Do what the operation does at its own step."""
+    @property
+    def table(self) -> Mapping[str, Callable[[Op], Any]]:
+        """What an operation of each kind does at its own step; it returns a tile, a bool or nothing."""
+
+    @property
+    def late(self) -> bool:
+        """Whether anything ever lands later."""
+
+    def seen(self, op: Op) -> int:
+        """Return the value of an operation's cell, in the eyes of its actor."""
 
     def fresh(self) -> Sequence[Op]:
         """Return the landings that have become possible since this was last asked."""
@@ -68,6 +76,8 @@ class Gate:
         self.last: Op | None = None
         self.observer: Callable[[Op, Any], None] | None = None
         self._effects = effects
+        self._table = effects.table
+        self._late = effects.late
         self._scheduler = scheduler
         self._max_steps = max_steps
         self._moving = moving
@@ -92,7 +102,10 @@ class Gate:
                 self._synced[op.link] = self._synced.get(op.link, 0) + 1
             self._look_at_parked()
             return
-        self._make_ready(op)
+        order = op.actor.order
+        at = bisect_left(self._orders, order)
+        self._orders.insert(at, order)
+        self._ready.insert(at, op)
 
     def enter(self) -> None:
         """Note that an actor was started, and is on its way."""
@@ -110,11 +123,24 @@ class Gate:
 
         Wires have no task: a landing that is chosen happens here, and the next choice follows.
         """
-        while True:
-            op = self._choose()
-            if op is None or not op.actor.wire:
+        while not self._moving and self.ending is None:
+            ready = self._ready
+            if not ready:
+                self.ending = DEADLOCK if self._parked or any(self._waits.values()) else COMPLETE
+                return None
+            if len(self.choices) >= self._max_steps:
+                self.ending = STEP_LIMIT
+                return None
+            op = self._scheduler.choose(ready)
+            at = bisect_left(self._orders, op.actor.order) if op.__class__ is Op else len(ready)
+            if at == len(ready) or ready[at] is not op:
+                who = type(self._scheduler).__name__
+                raise MisuseError(f"{who} chose {op}, which is not among the ready operations")
+            del ready[at], self._orders[at]
+            if not op.actor.wire:
                 return op
             self.perform(op)
+        return None
 
     def perform(self, op: Op) -> Any:  # noqa: ANN401 - a tile, a bool or nothing, by kind
         """Let a chosen operation take effect, and return what its actor gets."""
@@ -124,15 +150,16 @@ class Gate:
         elif op.kind in _PARKING:
             self._parked.remove(op)
         try:
-            outcome = self._effects.perform(op)
+            outcome = self._table[op.kind](op)
         except CellOverflow:
             self.ending = OVERFLOW
             self.last = op
             outcome = None
         if self.observer is not None:
             self.observer(op, outcome)
-        for landing in self._effects.fresh():
-            self._make_ready(landing)
+        if self._late:
+            for landing in self._effects.fresh():
+                self._make_ready(landing)
         if op.cell is not None and op.cell.slot in self._waits:
             self._recheck(op.cell.slot)
         if self._parked:
@@ -146,23 +173,6 @@ class Gate:
         blocked = [op for waits in self._waits.values() for op in waits] + self._parked
         ready = [op for op in self._ready if op.kind != WAIT and op.kind not in _PARKING]
         return sorted(ready + blocked, key=lambda op: op.actor.order)
-
-    def _choose(self) -> Op | None:
-        if self._moving or self.ending is not None:
-            return None
-        ready = self._ready
-        if not ready:
-            self.ending = DEADLOCK if self._parked or any(self._waits.values()) else COMPLETE
-            return None
-        if len(self.choices) >= self._max_steps:
-            self.ending = STEP_LIMIT
-            return None
-        op = self._scheduler.choose(ready)
-        at = bisect_left(self._orders, op.actor.order) if op.__class__ is Op else len(ready)
-        if at == len(ready) or ready[at] is not op:
-            raise MisuseError(f"{type(self._scheduler).__name__} chose {op}, which is not among the ready operations")
-        del ready[at], self._orders[at]
-        return op
 
     def _make_ready(self, op: Op) -> None:
         at = bisect_left(self._orders, op.actor.order)
@@ -196,5 +206,5 @@ class Gate:
             del self._orders[at], self._ready[at]
 
 
-_PARKING = (JOIN, SYNC, QUIET, POLL)
+_PARKING = frozenset((JOIN, SYNC, QUIET, POLL))
 """What can block, besides a wait."""

@@ -37,14 +37,15 @@ class Memory:
         self.unwritten: list[Region] = []
         for number, window in enumerate(world.windows):
             rng = np.random.default_rng(np.random.SeedSequence([seed, 1, number])) if window.dirty == "random" else None
-            for _ in range(world.ranks):
-                array = np.zeros(window.shape, window.dtype)
+            for rank in range(world.ranks):
+                shape = window.shape if rank in window.members else (0,) * len(window.shape)
+                array = np.zeros(shape, window.dtype)
                 if rng is not None:
-                    array[...] = (rng.standard_normal(window.shape) * 64).astype(window.dtype)
+                    array[...] = (rng.standard_normal(shape) * 64).astype(window.dtype)
                 elif window.dirty is not None:
                     array[...] = window.dirty
                 self.arrays.append(array)
-                self._written.append(None if window.initialised else np.zeros(window.shape, bool))
+                self._written.append(None if window.initialised else np.zeros(shape, bool))
         self.cells: list[int] = []
         for signal in world.signals:
             self.cells += [signal.start] * (signal.cells_a_rank * world.ranks)

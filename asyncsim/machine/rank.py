@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import types
+from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
 from asyncsim.machine.arguments import (
-    adds_of, change_of, check_condition, check_copy, no_region, tile_for, written_by,
+    adds_of, change_of, check_condition, check_copy, no_region, put_of, shown, tile_for, written_by,
 )  # fmt: skip
+from asyncsim.machine.phase import Phase
 from asyncsim.machine.stream import Stream, StreamBarrier
+from asyncsim.trace.declare import WORLD
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.op import (
     ATOMIC_ADD, FENCE, GET, JOIN, LOAD, NOTIFY, POLL, PUT, PUT_SIGNAL, QUIET, REMOTE_LOAD, REMOTE_STORE, START, STORE,
     SYNC, TEST, WAIT, Op,
 )  # fmt: skip
-from asyncsim.trace.region import Region
+from asyncsim.trace.region import Cell, Region
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
 
     from asyncsim.machine.memory import Tile
-    from asyncsim.trace.region import Access, Cell, Condition
+    from asyncsim.trace.declare import Group
+    from asyncsim.trace.region import Access, Condition
     from asyncsim.trace.world import Actor, World
 
 _Result = TypeVar("_Result")
@@ -38,54 +42,69 @@ def _stand_at_gate(op: Op) -> Generator[Op, Any, Any]:
     return (yield op)
 
 
-class Phase:
-    """A label for what happens in a ``with`` block."""
-
-    __slots__ = ("_name", "_outer", "_rank")
-
-    def __init__(self, rank: Rank, name: str) -> None:
-        """Remember whose phase it is."""
-        if not isinstance(name, str) or not name:
-            raise MisuseError(f"rank {rank.id}: phase({name!r}); a phase is named by a short text")
-        self._rank = rank
-        self._name = name
-        self._outer = ""
-
-    def __enter__(self) -> None:
-        """Put this label inside those that already hold."""
-        self._outer = self._rank.phase_name
-        self._rank.phase_name = f"{self._outer}/{self._name}" if self._outer else self._name
-
-    def __exit__(self, *_: object) -> None:
-        """Go back to the labels outside."""
-        self._rank.phase_name = self._outer
-
-
 class Rank:
     """One rank as its kernel sees it; a stream of the rank has one of its own.
 
     ``id`` and ``size`` are its number and P; ``peers`` the other ranks, ascending; ``call`` the
-    number of the present call, from 0. Awaiting anything but these methods in a kernel is an error.
+    number of the present call, from 0. `within` turns to a group, whose name is ``group`` and whose
+    ranks, by their numbers in the world, are ``members``. Awaiting anything but these methods in a
+    kernel is an error.
     """
 
-    __slots__ = ("_deferred", "_started", "_world", "actor", "call", "id", "open_streams", "peers", "phase_name", "size")
+    __slots__ = (
+        "_barriers", "_deferred", "_home", "_streams", "_whole", "_world", "actor", "call", "group", "id", "members",
+        "note", "open_streams", "peers", "phase_name", "size",
+    )  # fmt: skip
 
     def __init__(self, actor: Actor, world: World, *, deferred: bool = False) -> None:
         """Act as `actor` in `world`; `deferred`: what it does to peers lands later."""
-        self.id = actor.rank
-        self.size = world.ranks
-        self.peers = tuple(peer for peer in range(world.ranks) if peer != actor.rank)
+        self._home = actor.rank
+        self._be(WORLD, world.groups[WORLD])
+        self._whole = self
         self.call = 0
         self.phase_name = ""
         self.actor = actor
         self.open_streams: list[str] = []
-        self._started = 0
+        self.note: Callable[[Rank, str, dict[str, Any]], None] | None = None
+        self._streams = count(1)
+        self._barriers = count(1)
         self._world = world
         self._deferred = deferred
 
+    def _be(self, group: str, members: tuple[int, ...]) -> None:
+        """Take the numbers of a group."""
+        self.group = group
+        self.members = members
+        self.id = members.index(self._home)
+        self.size = len(members)
+        self.peers = tuple(peer for peer in range(self.size) if peer != self.id)
+
+    def within(self, group: Group) -> Rank:
+        """Return this rank as a member of a group, for the present call.
+
+        Its ``id``, ``size`` and ``peers`` are numbers of the group, as ``at`` takes them of windows and
+        signals that were declared with ``group=``. All else is the same, so composites need not know.
+        """
+        members = self._world.members(group, self._home)
+        team = Rank(self.actor, self._world, deferred=self._deferred)
+        team._be(group.name, members)
+        team._whole, team._streams, team._barriers = self._whole, self._streams, self._barriers
+        team.call, team.note, team.open_streams = self.call, self.note, self.open_streams
+        return team
+
     def phase(self, name: str) -> Phase:
         """Label what happens in a ``with`` block, for reports and traces."""
-        return Phase(self, name)
+        return Phase(self._whole, name)
+
+    def collective(self, name: str, **facts: Any) -> None:  # noqa: ANN401 - texts, numbers, dtypes, tuples of these
+        """Say that this rank now takes part in a collective, as every rank must that is in the same group.
+
+        Composites say it; a kernel that writes its collectives by hand may. The n-th collective of a call is
+        then compared between the ranks: another name, another fact (op, shape, dtype, root), or none at all
+        is the finding *call-mismatch*. Nothing is scheduled, and nothing kept unless the run is recorded.
+        """
+        if self.note is not None:
+            self.note(self, name, facts)
 
     # Data.
 
@@ -100,8 +119,8 @@ class Rank:
 
         """
         if region.__class__ is not Region or region.world is not self._world:
-            raise no_region(self.id, "load", region)
-        kind = LOAD if region.owner == self.id else REMOTE_LOAD
+            raise no_region(self._home, "load", region)
+        kind = LOAD if region.owner == self._home else REMOTE_LOAD
         return await _stand_at_gate(Op(self.actor, kind, region.reads, call=self.call))  # type: ignore[no-any-return]
 
     async def store(self, region: Region, tile: Any, *, atomic: Literal["add"] | None = None) -> None:  # noqa: ANN401
@@ -114,11 +133,11 @@ class Rank:
 
         """
         if region.__class__ is not Region or region.world is not self._world:
-            raise no_region(self.id, "store", region)
-        kind = STORE if region.owner == self.id else REMOTE_STORE
-        accesses = region.writes if atomic is None else adds_of(self.id, kind, region, atomic)
+            raise no_region(self._home, "store", region)
+        kind = STORE if region.owner == self._home else REMOTE_STORE
+        accesses = region.writes if atomic is None else adds_of(self._home, kind, region, atomic)
         if tile.__class__ is not np.ndarray or tile.dtype != region.dtype or tile.shape != region.shape:
-            tile = tile_for(self.id, kind, region, tile)
+            tile = tile_for(self._home, kind, region, tile)
         op = Op(self.actor, kind, accesses, payload=tile, call=self.call, deferred=self._deferred)
         await _stand_at_gate(op)
 
@@ -132,11 +151,15 @@ class Rank:
         A synchronising read: what it orders depends on values, so a kernel that polls is judged by exploration.
         """
         if region.__class__ is not Region or region.world is not self._world:
-            raise no_region(self.id, "poll", region)
+            raise no_region(self._home, "poll", region)
         if not callable(predicate):
-            raise MisuseError(f"rank {self.id}: poll of {region} takes a function of the tile; got {predicate!r}")
+            got = shown(predicate)
+            raise MisuseError(f"rank {self._home}: poll of {region} takes a function of the tile; got {got}")
         op = Op(self.actor, POLL, region.reads, payload=predicate, call=self.call)
-        return await _stand_at_gate(op)  # type: ignore[no-any-return]
+        tile: Tile = await _stand_at_gate(op)
+        if not predicate(tile.copy()):
+            raise MisuseError(f"rank {self._home}: poll of {region}: the predicate changed its mind on the same tile")
+        return tile
 
     async def get(self, target: Region, source: Region, *, nbi: bool = False) -> None:
         """Copy a peer's region into an own region.
@@ -148,9 +171,9 @@ class Rank:
 
         A get whose source and destination are the same elements is a read.
         """
-        check_copy(self.id, "get", target, source, self._world)
-        if target.owner != self.id:
-            raise MisuseError(f"rank {self.id}: get into {target}; a get copies into an own region: window[...]")
+        check_copy(self._home, "get", target, source, self._world)
+        if target.owner != self._home:
+            raise MisuseError(f"rank {self._home}: get into {target}; a get copies into an own region: window[...]")
         accesses = (*source.reads, *written_by(target, source))
         late = nbi and self._deferred
         await _stand_at_gate(Op(self.actor, GET, accesses, call=self.call, late=late, deferred=self._deferred))
@@ -169,7 +192,7 @@ class Rank:
 
         A put whose source and destination are the same elements is a read.
         """
-        accesses, tile = self._put(PUT, target, source, atomic)
+        accesses, tile = put_of(self._home, PUT, target, source, atomic, self._world)
         late = nbi and self._deferred and tile is None
         op = Op(self.actor, PUT, accesses, payload=tile, call=self.call, late=late, deferred=self._deferred)
         await _stand_at_gate(op)
@@ -188,8 +211,8 @@ class Rank:
             nbi: as for `put`.
 
         """
-        accesses, tile = self._put(PUT_SIGNAL, target, source, None)
-        value = change_of(self.id, PUT_SIGNAL, cell, value, op, self._world)
+        accesses, tile = put_of(self._home, PUT_SIGNAL, target, source, None, self._world)
+        value = change_of(self._home, PUT_SIGNAL, cell, value, op, self._world)
         late = nbi and self._deferred and tile is None
         step = Op(
             self.actor, PUT_SIGNAL, accesses, cell, op, value, payload=tile, call=self.call, late=late,
@@ -212,9 +235,11 @@ class Rank:
                 but what the memory model orders. Under ``sc`` there is no difference.
 
         """
-        value = change_of(self.id, NOTIFY, cell, value, op, self._world)
+        known = cell.__class__ is Cell and cell.world is self._world and value.__class__ is int and op == ATOMIC_ADD
+        if not (known and cell.low <= value <= cell.high):
+            value = change_of(self._home, NOTIFY, cell, value, op, self._world)
         if order not in ("release", "relaxed"):
-            raise MisuseError(f"rank {self.id}: notify of {cell}: order={order!r}; use 'release' or 'relaxed'")
+            raise MisuseError(f"rank {self._home}: notify of {cell}: order={order!r}; use 'release' or 'relaxed'")
         relaxed = order == "relaxed"
         step = Op(self.actor, NOTIFY, (), cell, op, value, call=self.call, relaxed=relaxed, deferred=self._deferred)
         await _stand_at_gate(step)
@@ -227,13 +252,13 @@ class Rank:
             consume: subtract the compared value as it passes; otherwise the cell stays as it is.
 
         """
-        check_condition(self.id, "wait", condition, self._world)
+        check_condition(self._home, "wait", condition, self._world)
         cell, how, expected = condition.cell, condition.compare, condition.expected
         await _stand_at_gate(Op(self.actor, WAIT, (), cell, how, expected, bool(consume), call=self.call))
 
     async def test(self, condition: Condition) -> bool:
         """Say whether the condition on an own cell holds now, without waiting."""
-        check_condition(self.id, "test", condition, self._world)
+        check_condition(self._home, "test", condition, self._world)
         op = Op(self.actor, TEST, (), condition.cell, condition.compare, condition.expected, call=self.call)
         return await _stand_at_gate(op)  # type: ignore[no-any-return]
 
@@ -256,9 +281,9 @@ class Rank:
         in the call that started it.
         """
         if not callable(program):
-            raise MisuseError(f"rank {self.id}: start({program!r}); give an async function that takes a Rank first")
-        self._started += 1
-        stream: Stream[_Result] = Stream(self.actor.stream(self._started), program, args)
+            got = shown(program)
+            raise MisuseError(f"rank {self._home}: start({got}); give an async function that takes a Rank first")
+        stream: Stream[_Result] = Stream(self.actor.stream(next(self._streams)), program, args)
         self.open_streams.append(stream.actor.name)
         await _stand_at_gate(Op(self.actor, START, link=stream.actor.name, payload=stream, call=self.call))
         return stream
@@ -267,7 +292,8 @@ class Rank:
         """Wait until a stream that this actor started has finished, and return what its program returned."""
         name = stream.actor.name if isinstance(stream, Stream) else None
         if name not in self.open_streams:
-            raise MisuseError(f"rank {self.id}: join({name or stream!r}); join a stream that this actor started, once")
+            got = name or shown(stream)
+            raise MisuseError(f"rank {self._home}: join({got}); join a stream that this actor started, once")
         await _stand_at_gate(Op(self.actor, JOIN, link=name, call=self.call))
         self.open_streams.remove(name)
         return stream.result
@@ -275,28 +301,13 @@ class Rank:
     def stream_barrier(self, parties: int) -> StreamBarrier:
         """Return a barrier for so many streams of this rank; each of them awaits ``rank.sync(barrier)``."""
         if isinstance(parties, bool) or not isinstance(parties, int) or parties < 1:
-            raise MisuseError(f"rank {self.id}: stream_barrier({parties!r}); give the number of streams that meet")
-        self._started += 1
-        return StreamBarrier(f"{self.actor.name}/{self._started}", self.id, parties)
+            got = shown(parties)
+            raise MisuseError(f"rank {self._home}: stream_barrier({got}); give the number of streams that meet")
+        return StreamBarrier(f"{self.actor.name}/{next(self._barriers)}", self._home, parties)
 
     async def sync(self, barrier: StreamBarrier) -> None:
         """Wait until every party of a rank-local barrier has come. It completes no remote write."""
-        if not isinstance(barrier, StreamBarrier) or barrier.rank != self.id:
-            raise MisuseError(f"rank {self.id}: sync takes a stream barrier of this rank, rank.stream_barrier(n)")
+        if not isinstance(barrier, StreamBarrier) or barrier.rank != self._home:
+            raise MisuseError(f"rank {self._home}: sync takes a stream barrier of this rank, rank.stream_barrier(n)")
         link = barrier.next(self.actor.name)
         await _stand_at_gate(Op(self.actor, SYNC, amount=barrier.parties, link=link, call=self.call))
-
-    def _put(
-        self, kind: str, target: Region, source: Any, atomic: Literal["add"] | None  # noqa: ANN401
-    ) -> tuple[tuple[Access, ...], Tile | None]:
-        """Return the accesses of a put, and its tile if the source is a private array."""
-        if target.__class__ is not Region or target.world is not self._world:
-            raise no_region(self.id, kind, target)
-        if source.__class__ is not Region:
-            tile = tile_for(self.id, kind, target, source)
-            return (target.writes if atomic is None else adds_of(self.id, kind, target, atomic)), tile
-        check_copy(self.id, kind, target, source, self._world)
-        if source.owner != self.id:
-            raise MisuseError(f"rank {self.id}: {kind} from {source}; a put copies from an own region: window[...]")
-        written = written_by(target, source) if atomic is None else adds_of(self.id, kind, target, atomic)
-        return (*source.reads, *written), None

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.machine.site import Sites
-from asyncsim.trace.event import Event
+import numpy as np
+
+from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.event import Collective, Event
 from asyncsim.trace.late import index_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from asyncsim.machine.memory import Memory
     from asyncsim.machine.rank import Rank
+    from asyncsim.machine.site import Sites
+    from asyncsim.trace.event import Site
     from asyncsim.trace.op import Op
 
 
@@ -32,50 +37,84 @@ class Recorder:
 
     Args:
         memory: looked at, never touched.
+        seen: says what value an operation's cell has in the eyes of its actor.
         places: where each actor is, by its order.
         sites: shared by the runs of a case, so that each line is looked up once.
         late: there are wires; a landing is noted with the place of its issue.
 
     """
 
-    def __init__(self, memory: Memory, places: Mapping[int, Place], sites: Sites, *, late: bool) -> None:
+    def __init__(
+        self, memory: Memory, seen: Callable[[Op], int], places: Mapping[int, Place], sites: Sites, *, late: bool
+    ) -> None:
         """Start with no event."""
         self.events: list[Event] = []
+        self.collectives: list[Collective] = []
         self._issues: dict[tuple[str, int], Event] = {}
         self._counts: dict[int, int] = {}
         self._late = late
         self._unwritten = 0
         self._memory = memory
+        self._seen = seen
         self._places = places
         self._sites = sites
 
     def __call__(self, op: Op, outcome: Any) -> None:  # noqa: ANN401 - whatever an effect returns
         """Note a step that was just taken."""
-        if op.actor.wire:
-            issue = self._issues[op.actor.name.partition(">")[0], index_of(op.actor.name)]
-            call, phase, at = issue.call, issue.phase, issue.at
-        else:
-            place = self._places[op.actor.order]
-            rank = place.rank
-            call, phase, at = rank.call, rank.phase_name, self._sites.of(place.coroutine)
         memory = self._memory
-        event = Event(len(self.events), op, call, phase, at)
-        tile = op.payload if outcome is None else outcome
-        if op.accesses and hasattr(tile, "tobytes"):
-            event.data = tile.tobytes()
+        call, phase, at = self._where(op)
+        data: bytes | None = None
+        have: int | None = None
+        if op.accesses:
+            tile = op.payload if outcome is None else outcome
+            data = None if tile is None else tile.tobytes()
         if op.cell is not None:
             # A consuming wait has changed the cell by now, and says what it saw.
-            event.have = outcome if op.consume and outcome is not None else memory.cells[op.cell.slot]
-        event.unwritten = len(memory.unwritten) > self._unwritten
+            have = outcome if op.consume and outcome is not None else self._seen(op)
+        unwritten = len(memory.unwritten) > self._unwritten
         self._unwritten = len(memory.unwritten)
+        event = Event(len(self.events), op, call, phase, at, data, have, unwritten)
         self.events.append(event)
-        if op.deferred:
-            self._issues[op.actor.name, self._counts.get(op.actor.order, 0)] = event
         if self._late and not op.actor.wire:
-            self._counts[op.actor.order] = self._counts.get(op.actor.order, 0) + 1
+            count = self._counts.get(op.actor.order, 0)
+            self._counts[op.actor.order] = count + 1
+            if op.deferred:
+                self._issues[op.actor.name, count] = event
 
     def pending(self, op: Op) -> Event:
         """Describe an operation that still stands at the gate."""
+        have = None if op.cell is None else self._seen(op)
+        return Event(None, op, *self._where(op), None, have)
+
+    def _where(self, op: Op) -> tuple[int, str, Site]:
+        """Return the call, the phase and the source lines of an operation; of a landing, those of its issue."""
+        if op.actor.wire:
+            issue = self._issues[op.actor.name.partition(">")[0], index_of(op.actor.name)]
+            return issue.call, issue.phase, issue.at
         place = self._places[op.actor.order]
-        have = self._memory.cells[op.cell.slot] if op.cell is not None else None
-        return Event(None, op, place.rank.call, place.rank.phase_name, self._sites.of(place.coroutine), None, have)
+        return place.rank.call, place.rank.phase_name, self._sites.of(place.coroutine)
+
+    def collective(self, rank: Rank, name: str, facts: Mapping[str, Any]) -> None:
+        """Note that a task, which runs just now, takes part in a collective."""
+        if not isinstance(name, str) or not name:
+            raise MisuseError(f"rank {rank.actor.rank}: collective({name!r}); a collective is named by a short text")
+        said = tuple(sorted((key, _fact(rank, key, value)) for key, value in facts.items()))
+        at = self._sites.here(sys._getframe(2))  # noqa: SLF001 - the caller of `Rank.collective`, which called this
+        actor = rank.actor
+        self.collectives.append(
+            Collective(actor.name, actor.rank, rank.group, rank.members, rank.call, name, said, at)
+        )
+
+
+def _fact(rank: Rank, key: str, value: Any) -> str:  # noqa: ANN401 - refused if it is no fact
+    """Write a fact, the same in every process."""
+    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+        return np.dtype(value).name
+    if isinstance(value, tuple | list):
+        return f"({', '.join(_fact(rank, key, part) for part in value)})"
+    if value is None or isinstance(value, str | int | float | np.generic):
+        return str(value)
+    raise MisuseError(
+        f"rank {rank.actor.rank}: collective(..., {key}={type(value).__name__}); "
+        "a fact is a text, a number, a dtype, or a tuple of these"
+    )

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import trio
+from trio.lowlevel import reschedule, wait_task_rescheduled
 
 from asyncsim.machine.case import MISSING, Case, Run, checked, copied
 from asyncsim.machine.effect import Immediate
@@ -89,8 +90,7 @@ class _Simulation:
         self.inputs = case.inputs  # made here, where a mistake in them reaches the caller as it is
         self.memory = Memory(world, case.seed)
         model = model_of(case.memory)
-        atom = model.atom if case.atom is None else case.atom
-        effects: Effects = Wires(self.memory, model, atom) if model.late else Immediate(self.memory)
+        effects: Effects = Wires(self.memory, model, case.atom) if model.late else Immediate(self.memory)
         self.gate = Gate(self.memory, effects, scheduler, moving=world.ranks, max_steps=case.max_steps)
         self.deferred = model.late
         self.places = {actor.order: Place(Rank(actor, world, deferred=model.late)) for actor in world.actors}
@@ -99,7 +99,9 @@ class _Simulation:
         self.error: Exception | None = None
         self.pending: list[Event] = []
         self.record = record
-        self.recorder = None if record is None else Recorder(self.memory, self.places, case.sites, late=model.late)
+        self.recorder = None if record is None else Recorder(
+            self.memory, effects.seen, self.places, case.sites, late=model.late
+        )
         self.gate.observer = self.recorder
         self.scope = trio.CancelScope()
         self.unstarted: list[Callable[[], Coroutine[Any, Any, None]]] = [
@@ -142,11 +144,11 @@ class _Simulation:
                 started = partial(self.case.kernel.start, rank, copied(xs[actor.rank]), views)
                 self.outputs[call][actor.rank] = _output(await self._call(place, started))
 
-    async def _drive_stream(self, stream: Stream[Any], parent: Rank) -> None:
-        """Take a stream through its program."""
+    async def _drive_stream(self, stream: Stream[Any], call: int, phase: str) -> None:
+        """Take a stream through its program; `phase` is its parent's when it was started."""
         actor = stream.actor
         rank = Rank(actor, self.case.world, deferred=self.deferred)
-        rank.call, rank.phase_name = parent.call, parent.phase_name
+        rank.call, rank.phase_name = call, phase
         place = self.places[actor.order] = Place(rank)
         with self._as_task(actor, place):
             stream.value = await self._call(place, partial(stream.program, rank, *stream.args))
@@ -155,6 +157,8 @@ class _Simulation:
     def _as_task(self, actor: Actor, place: Place) -> Iterator[None]:
         """Let the present trio task be the actor's, and hand the turn on when it has finished."""
         self.tasks[actor.order] = trio.lowlevel.current_task()
+        if self.recorder is not None:
+            place.rank.note = self.recorder.collective
         try:
             yield
             self.gate.leave(actor)
@@ -175,7 +179,7 @@ class _Simulation:
         outcome: Any = None
         try:
             try:
-                coroutine = place.coroutine = start()
+                coroutine = place.coroutine = _started(start())
             except Exception as error:
                 raise _Raised from error
             while True:
@@ -192,12 +196,15 @@ class _Simulation:
                 gate.arrive(op)
                 chosen = gate.next()
                 if chosen is not op:
-                    self._hand_on(chosen)
-                    await trio.lowlevel.wait_task_rescheduled(_abort)
+                    if chosen is not None:
+                        reschedule(self.tasks[chosen.actor.order])
+                    else:
+                        self._hand_on(None)
+                    await wait_task_rescheduled(_abort)
                 outcome = gate.perform(op)
                 if op.kind == START:
                     gate.enter()
-                    self.unstarted.append(partial(self._drive_stream, op.payload, place.rank))
+                    self.unstarted.append(partial(self._drive_stream, op.payload, place.rank.call, place.rank.phase_name))
                 if gate.ending is not None:
                     self._hand_on(None)
                     await trio.lowlevel.checkpoint()
@@ -208,7 +215,7 @@ class _Simulation:
     def _hand_on(self, chosen: Op | None) -> None:
         """Wake the chosen task; or, with nobody to choose, end the run if it is over."""
         if chosen is not None:
-            trio.lowlevel.reschedule(self.tasks[chosen.actor.order])
+            reschedule(self.tasks[chosen.actor.order])
         elif self.unstarted:
             self._start_next()
         elif self.gate.ending is not None:
@@ -225,7 +232,15 @@ class _Simulation:
         if self.recorder is None or self.record is None:
             return None
         outputs = [[None if y is MISSING else digest_value(y) for y in ys] for ys in self.outputs]
-        return Trace(self.case.header(self.record), self.recorder.events, Footer(ending, outputs, self.pending))
+        footer = Footer(ending, outputs, self.pending, collectives=self.recorder.collectives)
+        return Trace(self.case.header(self.record), self.recorder.events, footer)
+
+
+def _started(coroutine: Any) -> Any:  # noqa: ANN401 - what an author's function returned
+    if not hasattr(coroutine, "send"):
+        kind = type(coroutine).__name__
+        raise MisuseError(f"a program returned an object of type {kind} at once; give an async function")
+    return coroutine
 
 
 _FOREIGN = "the kernel awaits something that is no operation of its rank; a kernel awaits methods of its Rank only"

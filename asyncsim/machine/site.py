@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import PurePath
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from types import FrameType
+    from types import CodeType, FrameType
 
     from asyncsim.trace.event import Site
 
+    _Known = tuple[str, bool, CodeType]
+    """``file:line``, whether the file is one of ours, and the code, which so keeps its id to itself."""
+
 _PACKAGE = __name__.partition(".")[0] + "."
-_MACHINE = __name__.rpartition(".")[0] + "."
 
 
 class Sites:
@@ -19,32 +22,41 @@ class Sites:
 
     def __init__(self) -> None:
         """Remember nothing yet."""
-        self._known: dict[tuple[int, int], tuple[str, bool]] = {}
+        self._known: dict[tuple[int, int], _Known] = {}
 
     def of(self, coroutine: Any) -> Site:  # noqa: ANN401 - a coroutine, down to the generator it waits for
         """Return the author's innermost line and, below it, the innermost line of a composite of ours."""
-        author = inner = ""
-        known = self._known
-        while (frame := getattr(coroutine, "cr_frame", None)) is not None:
-            key = (id(frame.f_code), frame.f_lasti)
-            place = known.get(key)
-            if place is None:
-                place = known[key] = _place(frame)
-            text, ours = place
+        author = composite = ""
+        # The innermost coroutine is a method of Rank, which waits for a generator: it is left out.
+        while (inner := coroutine.cr_await).__class__ is CoroutineType:
+            text, ours, _ = self._place(coroutine.cr_frame)
             if ours:
-                inner = text or inner
+                composite = text
             else:
-                author, inner = text, ""
-            coroutine = coroutine.cr_await
-        return (author, inner) if author and inner else (author or inner,)
+                author, composite = text, ""
+            coroutine = inner
+        return (author, composite) if author and composite else (author or composite,)
 
+    def here(self, frame: FrameType | None) -> Site:
+        """Return the same for a coroutine that runs just now: the lines of `frame` and of who awaits it."""
+        composite = ""
+        while frame is not None:
+            text, ours, _ = self._place(frame)
+            if not ours:
+                return (text, composite) if composite else (text,)
+            composite = composite or text
+            frame = frame.f_back
+        return (composite,)
 
-def _place(frame: FrameType) -> tuple[str, bool]:
-    """Return ``file:line`` (empty inside the machine itself) and whether the file is one of ours."""
-    module = module_name(frame.f_globals)
-    if module.startswith(_MACHINE):
-        return "", True
-    return f"{shown_path(frame.f_code.co_filename, module)}:{frame.f_lineno}", module.startswith(_PACKAGE)
+    def _place(self, frame: FrameType) -> _Known:
+        code = frame.f_code
+        key = (id(code), frame.f_lasti)
+        known = self._known.get(key)
+        if known is None:
+            module = module_name(frame.f_globals)
+            text = f"{shown_path(code.co_filename, module)}:{frame.f_lineno}"
+            known = self._known[key] = (text, module.startswith(_PACKAGE), code)
+        return known
 
 
 def module_name(namespace: dict[str, Any]) -> str:

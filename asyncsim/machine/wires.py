@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.machine.effect import COMPARE, change_cell, consume
+from asyncsim.machine.effect import COMPARE, change_cell, consume, satisfied
 from asyncsim.trace.late import Landing, Model, landings_of
 from asyncsim.trace.op import (
-    ATOMIC_ADD, FENCE, FETCH, GET, LAND, LOAD, LOCAL, NOTIFY, POLL, PUT, PUT_SIGNAL, QUIET, REMOTE_LOAD,
+    ATOMIC_ADD, FENCE, FETCH, GET, KINDS, LAND, LOAD, LOCAL, NOTIFY, POLL, PUT, PUT_SIGNAL, QUIET, REMOTE_LOAD,
     REMOTE_STORE, SET, STORE, TEST, WAIT, Op,
 )  # fmt: skip
-from asyncsim.trace.region import ADD, spans_overlap
+from asyncsim.trace.region import ADD, READ, spans_overlap
 
 if TYPE_CHECKING:
-    from asyncsim.machine.memory import Memory, Tile
+    from asyncsim.machine.memory import Deposit, Memory, Tile
     from asyncsim.trace.region import Cell, Region
     from asyncsim.trace.world import Actor
 
@@ -62,6 +62,8 @@ class Wires:
 
     """
 
+    late = True
+
     def __init__(self, memory: Memory, model: Model, atom: int | None) -> None:
         """Start with nothing under way."""
         self._memory = memory
@@ -72,6 +74,7 @@ class Wires:
         self._generation: dict[int, int] = {}
         self._issued: dict[int, int] = {}
         self._sequence = 0
+        self.table = dict.fromkeys(KINDS, self.perform)
 
     def passes(self, op: Op) -> bool:
         """Say whether a wait, poll or quiet can go on now, in the eyes of its actor."""
@@ -79,12 +82,13 @@ class Wires:
         if op.kind == QUIET:
             return not own
         if op.kind == POLL:
-            return bool(op.payload(self._view(op.accesses[0].region, op.actor)))
+            region = op.accesses[0].region
+            return satisfied(op, self._memory.peek(region, self._seen_landings(region, op.actor)))
         cell = op.cell
         assert cell is not None  # noqa: S101 - for the type checker: a wait has a cell
         if op.consume and self._model.place_order and any(_sets(pending.landing, cell) for pending in own):
             return False  # it changes the cell at once, which must not overtake an own Set
-        return COMPARE[op.how](self._seen(cell, op.actor), op.amount)
+        return COMPARE[op.how](self.seen(op), op.amount)
 
     def perform(self, op: Op) -> Any:  # noqa: ANN401 - a tile, a bool or nothing, by kind
         """Do what the operation does at its own step; what lands later becomes pending."""
@@ -96,10 +100,12 @@ class Wires:
         if kind in (LOAD, REMOTE_LOAD, POLL):
             return self._view(op.accesses[0].region, op.actor)
         if kind == WAIT:
-            return consume(self._memory, op) if op.consume else None
+            seen = self.seen(op)
+            if op.consume:
+                consume(self._memory, op)
+            return seen
         if kind == TEST:
-            assert op.cell is not None  # noqa: S101 - as above
-            return COMPARE[op.how](self._seen(op.cell, op.actor), op.amount)
+            return COMPARE[op.how](self.seen(op), op.amount)
         if kind == FENCE:
             self._generation[op.actor.order] = self._generation.get(op.actor.order, 0) + 1
         elif kind in (STORE, REMOTE_STORE, PUT, GET, PUT_SIGNAL, NOTIFY):
@@ -121,12 +127,12 @@ class Wires:
         own = self._pending.setdefault(op.actor.order, [])
         generation = self._generation.get(op.actor.order, 0)
         tile: Tile | None = None
-        if op.accesses and not op.late:
+        if op.accesses and (not op.late or op.accesses[-1].mode == READ):  # a copy onto itself leaves nothing to land
             tile = op.payload if op.payload is not None else self._view(op.accesses[0].region, op.actor)
         data: list[_Pending] = []
         for landing in landings_of(op, index, self._atom):
             self._sequence += 1
-            kept = None if tile is None or landing.cell is not None else _part(tile, landing.piece).copy()
+            kept = None if tile is None or landing.access is None else _part(tile, landing.access.region).copy()
             pending = _Pending(landing, op, generation, self._sequence, kept, data if landing.after_data else [])
             if landing.cell is None:
                 data.append(pending)
@@ -162,7 +168,7 @@ class Wires:
         landing = pending.landing
         if op.kind == FETCH:
             tile = self._view(op.accesses[0].region, pending.issuer)
-            pending.tile = _part(tile, landing.piece)
+            pending.tile = _part(tile, op.accesses[0].region)
             assert landing.access is not None  # noqa: S101 - for the type checker: what is fetched lands as data
             pending.op = Op(landing.actor, LAND, (landing.access,), call=op.call)
             pending.shown = False
@@ -174,14 +180,16 @@ class Wires:
             return None
         assert landing.access is not None  # noqa: S101 - for the type checker: data or signal
         assert pending.tile is not None  # noqa: S101 - fixed at the issue, or fetched
-        self._memory.deposit(landing.access, pending.tile, landing.piece)
+        self._memory.deposit(landing.access, pending.tile)
         return pending.tile
 
-    def _seen(self, cell: Cell, actor: Actor) -> int:
-        """Return the cell's value in the eyes of an actor: with its own pending changes, if they are forwarded."""
+    def seen(self, op: Op) -> int:
+        """Return the value of an operation's cell; to a wait or test, with the actor's own pending changes if forwarded."""
+        cell = op.cell
+        assert cell is not None  # noqa: S101 - for the type checker: the caller knows
         value = self._memory.cells[cell.slot]
-        if self._model.forwarding:
-            for pending in self._pending.get(actor.order, ()):
+        if self._model.forwarding and op.kind in (WAIT, TEST):
+            for pending in self._pending.get(op.actor.order, ()):
                 landing = pending.landing
                 if landing.cell is not None and landing.cell.slot == cell.slot:
                     value = landing.amount if landing.how == SET else value + landing.amount
@@ -189,20 +197,22 @@ class Wires:
         return value
 
     def _view(self, region: Region, actor: Actor) -> Tile:
-        """Return a region in the eyes of an actor: its rank's local stores, and its own writes if forwarded."""
-        seen = sorted(
-            (
-                pending
-                for own in self._pending.values()
-                for pending in own
-                if self._is_seen(pending, actor) and _covers(pending.landing, region)
-            ),
-            key=lambda pending: pending.sequence,
-        )
-        if not seen:
+        """Return a region in the eyes of an actor."""
+        deposits = self._seen_landings(region, actor)
+        if not deposits and region.part is None:
             return self._memory.read(region)
-        deposits = [(p.landing.access, p.tile, p.landing.piece) for p in seen]
-        return self._memory.read_over(region, deposits)  # type: ignore[arg-type]  # _is_seen: data with a tile
+        return self._memory.read_over(region, deposits)
+
+    def _seen_landings(self, region: Region, actor: Actor) -> list[Deposit]:
+        """Return what an actor sees in a region though it is pending: its rank's local stores, its own if forwarded."""
+        seen = [
+            pending
+            for own in self._pending.values()
+            for pending in own
+            if self._is_seen(pending, actor) and _covers(pending.landing, region)
+        ]
+        seen.sort(key=lambda pending: pending.sequence)
+        return [(p.landing.access, p.tile) for p in seen]  # type: ignore[misc]  # _is_seen: data with a tile
 
     def _is_seen(self, pending: _Pending, actor: Actor) -> bool:
         landing = pending.landing
@@ -232,6 +242,6 @@ def _same_place(a: Landing, b: Landing) -> bool:
     return not a.access.mode == b.access.mode == ADD and _covers(a, b.access.region)
 
 
-def _part(tile: Tile, piece: tuple[int, int] | None) -> Tile:
-    """Return the elements of a tile that one landing carries."""
-    return tile if piece is None else tile.reshape(-1)[piece[0] : piece[1]]
+def _part(tile: Tile, region: Region) -> Tile:
+    """Return the elements of a tile that a region stands for: all, or those of one piece."""
+    return tile if region.part is None else tile.reshape(-1)[slice(*region.part)]

@@ -7,7 +7,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.op import GET, KINDS, LOAD, NOTIFY, PUT, REMOTE_LOAD, REMOTE_STORE, STORE, TEST, WAIT
+from asyncsim.trace.op import (
+    GET, KINDS, LAND, LOAD, NOTIFY, POLL, PUT, PUT_SIGNAL, REMOTE_LOAD, REMOTE_STORE, STORE, TEST, WAIT,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from asyncsim.trace.op import Op
@@ -16,12 +18,17 @@ VERBS = {
     "loaded": (LOAD, REMOTE_LOAD),
     "stored": (STORE, REMOTE_STORE),
     "got": (GET,),
-    "put": (PUT,),
-    "notified": (NOTIFY,),
+    "put": (PUT, PUT_SIGNAL),
+    "notified": (NOTIFY, PUT_SIGNAL),
     "waited": (WAIT,),
     "tested": (TEST,),
+    "polled": (POLL,),
+    "landed": (LAND,),
 }
-"""What a rank *has done*, own and remote alike. (A kind by name, ``its remote_load``, is exactly that kind.)"""
+"""What a rank *has done*, own and remote alike. (A kind by name, ``its remote_load``, is exactly that kind.)
+
+Where things land late, a rank has stored when it has issued the store; ``landed`` is what its wires did.
+"""
 
 _KIND = "|".join(sorted(KINDS, key=len, reverse=True))
 _PLACE = r"(?: (?:of|to|from|on) (?P<{0}_place>\w+)(?:@(?P<{0}_owner>\d+))?)?(?: in call (?P<{0}_call>\d+))?"
@@ -40,9 +47,9 @@ class Step:
     """Which operations a rule means.
 
     Args:
-        rank: whose.
+        rank: whose: of any of its streams, or of its wires.
         kinds: any of these.
-        place: of which window or signal, by name; for a get or put either side; None for any.
+        place: of which window or signal, by name; where an operation has two, either; None for any.
         owner: at which rank; None for any.
         call: in which call, from 0; None for any.
         nth: the how many-th of them, from 1; None for each (or, after *until*, the first).
@@ -61,11 +68,11 @@ class Step:
         """Say whether it means `op`, the count left aside."""
         if op.actor.rank != self.rank or op.kind not in self.kinds or self.call not in (None, op.call):
             return False
-        places = (
-            [(op.cell.signal, op.cell.owner)]
-            if op.cell is not None
-            else [(access.region.window, access.region.owner) for access in op.accesses]
-        )
+        places = [(access.region.window, access.region.owner) for access in op.accesses]
+        if op.cell is not None:
+            places.append((op.cell.signal, op.cell.owner))
+        if not places:  # such as a fence
+            return self.place is None
         return any(self.place in (None, name) and self.owner in (None, owner) for name, owner in places)
 
     def text(self, joint: str) -> str:

@@ -6,6 +6,8 @@ n actors and k steps is found by one run with a probability of at least 1 / (n k
 
 How this differs: k is learned. The longest run so far is the estimate for the next one, and the
 first run guesses. A step is one operation at the gate, and a rank that waits is simply not ready.
+Streams, and the wires on which things land late, get a priority when they first turn up; each of
+them counts among the n.
 The bound holds where k is not smaller than the run is long.
 """
 

@@ -7,6 +7,7 @@ step; going on with some other choice would show a run that never was.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from asyncsim.trace.errors import DivergenceError
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from asyncsim.trace.event import Event
     from asyncsim.trace.op import Op
-    from asyncsim.trace.region import Access
     from asyncsim.trace.world import Actor
 
 
@@ -73,16 +73,18 @@ def same_op(a: Op, b: Op) -> bool:
 
     What a store writes is not compared: a recorded operation does not carry its payload.
     """
-    if (a.actor.name, a.kind, a.how, a.amount, a.consume) != (b.actor.name, b.kind, b.how, b.amount, b.consume):
-        return False
-    if a.cell is not None and b.cell is not None:
-        return (a.cell.signal, a.cell.owner, a.cell.index) == (b.cell.signal, b.cell.owner, b.cell.index)
-    return [_place(access) for access in a.accesses] == [_place(access) for access in b.accesses]
+    return _WHAT(a) == _WHAT(b) and a.actor.name == b.actor.name and _places(a) == _places(b)
 
 
-def _place(access: Access) -> tuple[object, ...]:
-    region = access.region
-    return (access.mode, region.window, region.owner, region.index)
+def _places(op: Op) -> list[tuple[object, ...]]:
+    places: list[tuple[object, ...]] = [
+        (access.mode, access.region.window, access.region.owner, access.region.index, access.region.part)
+        for access in op.accesses
+    ]
+    return places if op.cell is None else [*places, (op.cell.signal, op.cell.owner, op.cell.index)]
+
+
+_WHAT = attrgetter("kind", "how", "amount", "consume", "late", "relaxed", "link", "deferred")
 
 
 def _listed(ready: Sequence[Op]) -> str:

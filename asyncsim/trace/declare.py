@@ -13,6 +13,8 @@ from asyncsim.trace.errors import MisuseError
 
 Extent = int | Literal["P"] | Callable[[int], int]
 """One dimension of a declared shape: a number, ``"P"`` for the number of ranks, or a function of P."""
+WORLD = "world"
+"""What the group of all ranks is called."""
 
 _SIGNAL_DTYPES = ("int8", "int16", "int32", "int64")
 
@@ -26,7 +28,8 @@ def dtype_of(dtype: Any, owner: str = "dtype") -> np.dtype[Any]:  # noqa: ANN401
     except TypeError as error:
         raise MisuseError(f"{owner}: {dtype!r} is no dtype; give a numpy one, such as numpy.float32") from error
     if found.kind not in "biufc" and found != np.dtype(ml_dtypes.bfloat16):
-        raise MisuseError(f"{owner}: dtype {found} holds no numbers; windows hold booleans, integers, floats or complex")
+        right = "windows hold booleans, integers, floats or complex"
+        raise MisuseError(f"{owner}: dtype {found} holds no numbers; {right}")
     native: np.dtype[Any] = found.newbyteorder("=")
     return native
 
@@ -34,6 +37,11 @@ def dtype_of(dtype: Any, owner: str = "dtype") -> np.dtype[Any]:  # noqa: ANN401
 def _check_name(kind: str, name: object) -> None:
     if not isinstance(name, str) or not name.isidentifier():
         raise MisuseError(f"a {kind} needs a name that is an identifier, such as 'data'; got {name!r}")
+
+
+def _check_group(owner: str, group: object) -> None:
+    if group is not None and not isinstance(group, Group):
+        raise MisuseError(f"{owner}: group={group!r}; give a Group, or None for the world")
 
 
 def _extent(extent: Extent, ranks: int | None, owner: str) -> int:
@@ -55,6 +63,50 @@ def shape_for(shape: Sequence[Extent], ranks: int | None, owner: str) -> tuple[i
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """Some of the ranks, with numbers of their own: the i-th that is named is member i.
+
+    Windows and signals that are declared with ``group=`` belong to its members alone: an extent ``"P"`` is
+    their number, and ``.at(peer)`` takes a number of the group. Memory without a group is the world's.
+
+    Args:
+        name: what reports call it; an identifier, and not "world".
+        ranks: the members by their numbers in the world; or a function of P that returns them.
+
+    """
+
+    name: str
+    ranks: Sequence[int] | Callable[[int], Sequence[int]]
+
+    def __post_init__(self) -> None:
+        """Refuse what no run could use."""
+        _check_name("group", self.name)
+        if self.name == WORLD:
+            raise MisuseError(f"a group is called {WORLD!r}, as all ranks together are; give it another name")
+        if not callable(self.ranks):
+            object.__setattr__(self, "ranks", tuple(self._checked(self.ranks)))
+
+    def members(self, ranks: int) -> tuple[int, ...]:
+        """Return the members among so many ranks, by their numbers in the world.
+
+        Raises:
+            MisuseError: one of them is not there.
+
+        """
+        found = tuple(self._checked(self.ranks(ranks) if callable(self.ranks) else self.ranks))
+        if max(found) >= ranks:
+            raise MisuseError(f"group {self.name!r} has rank {max(found)}; there are the ranks 0 to {ranks - 1}")
+        return found
+
+    def _checked(self, ranks: object) -> list[int]:
+        listed = list(ranks) if isinstance(ranks, Sequence) and not isinstance(ranks, str) else []
+        numbers = all(isinstance(rank, int) and not isinstance(rank, bool) and rank >= 0 for rank in listed)
+        if not listed or not numbers or len(set(listed)) < len(listed):
+            raise MisuseError(f"group {self.name!r}: {ranks!r} are no members; name at least one rank, each once")
+        return listed
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """Symmetric memory: every rank owns an array of this shape and dtype, which its peers can reach.
 
@@ -67,6 +119,7 @@ class Window:
         initialised: what the window holds at the start may be read.
         dirty: start content instead of zeros: one number for every element, or "random"
             (drawn from the seed of the run). Still unwritten, unless `initialised`.
+        group: whose it is; None: the world's.
 
     """
 
@@ -76,10 +129,12 @@ class Window:
     _: KW_ONLY
     initialised: bool = False
     dirty: float | Literal["random"] | None = None
+    group: Group | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no run could use."""
         _check_name("window", self.name)
+        _check_group(f"window {self.name!r}", self.group)
         dtype_of(self.dtype, f"window {self.name!r}")
         shape_for(self.shape, None, f"window {self.name!r}")
         if isinstance(self.dirty, str) and self.dirty != "random":
@@ -104,6 +159,7 @@ class Signal:
             run ends there, with the finding *overflow*.
         self_cleaning: the kernel promises to leave every cell as it found it; a credit left
             over at the end of the run is then a finding.
+        group: whose it is; None: the world's.
 
     """
 
@@ -114,10 +170,12 @@ class Signal:
     start: int = 0
     wrap: bool = False
     self_cleaning: bool = False
+    group: Group | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no run could use."""
         _check_name("signal", self.name)
+        _check_group(f"signal {self.name!r}", self.group)
         dtype = dtype_of(self.dtype, f"signal {self.name!r}")
         if dtype.name not in _SIGNAL_DTYPES:
             raise MisuseError(f"signal {self.name!r} has dtype {dtype}; a signal is one of {', '.join(_SIGNAL_DTYPES)}")

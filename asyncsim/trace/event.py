@@ -78,6 +78,7 @@ class Header:
         scheduler: who chose, as text: ``"random:seed=3"``.
         edits: what was removed from or added to the kernel.
         version: the asyncsim that recorded it.
+        atom: a tile of more elements lands in pieces of so many; None: as the memory model says.
 
     """
 
@@ -90,6 +91,37 @@ class Header:
     scheduler: str
     edits: tuple[str, ...] = ()
     version: str = VERSION
+    atom: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """That a task takes part in a collective: said by itself, and compared with what its peers say.
+
+    Args:
+        actor: the name of the task.
+        rank: its rank in the world.
+        group: the name of the group that calls it together; "world" for all ranks.
+        members: the ranks of that group, in the world.
+        call: which call of the kernel, from 0.
+        name: the collective: "barrier".
+        facts: what must be the same on all members, as text by name: op, shape, dtype, root.
+        at: the source lines.
+
+    """
+
+    actor: str
+    rank: int
+    group: str
+    members: tuple[int, ...]
+    call: int
+    name: str
+    facts: tuple[tuple[str, str], ...]
+    at: Site
+
+    def __str__(self) -> str:
+        """Write it as a call: ``all_reduce(dtype=float32, op=Sum)``."""
+        return f"{self.name}({', '.join(f'{key}={value}' for key, value in self.facts)})"
 
 
 @dataclass(slots=True, eq=False)
@@ -102,6 +134,7 @@ class Footer:
         pending: the operations that stood at the gate at the end.
         verdict: what was concluded, if anything was.
         findings: as JSON objects.
+        collectives: what the tasks said they take part in, in the order of the run.
 
     """
 
@@ -110,6 +143,7 @@ class Footer:
     pending: Sequence[Event] = ()
     verdict: str | None = None
     findings: list[dict[str, Any]] = field(default_factory=list)
+    collectives: Sequence[Collective] = ()
 
 
 @dataclass(slots=True, eq=False)

@@ -1,5 +1,27 @@
 """Traces as JSON Lines: a header, one line a step, a footer. This file writes; `jsonl_read` reads.
 
+A step has ``step rank actor call op`` and, where they are not empty, ``phase``, ``at`` (source lines)
+and ``unwritten``. The rest depends on ``op``:
+
+    load remote_load poll        one access, ``value``
+    store remote_store           one access, ``value``
+    get put                      a source (none for a private array) and a target; ``value``, ``late``
+    put_signal                   as a put; ``how cell amount have`` of its signal
+    notify                       ``how cell value have``, ``relaxed``
+    wait test                    ``how cell need have``, for a wait ``consume``
+    start join                   ``link``: the stream
+    sync                         ``link``: the meeting, one round of a barrier; ``parties``
+    fence quiet                  nothing
+    fetch land                   one access, ``value``; or as a notify. ``link`` is "local" where a local
+                                 store becomes visible to the peers
+
+Actors are called ``2`` (rank 2), ``2.1`` (the first stream it started), ``2>7`` (the wire with the
+landing of its operation 7, counted from 0; ``2>7.1`` carries the second piece of its tile, ``2>7s``
+the signal of a put with signal). Only the ranks stand in the header. A stream is first named by
+the step that starts it; which wires an operation leaves follows from the memory model, and
+`asyncsim.trace.late` says how. An access is ``window owner region mode``; on a wire that carries one
+piece of a tile also ``piece``: from which to which element, in row-major order.
+
 Every line ends in a CRC-32 over itself and all lines before it, so that a line that was changed,
 lost or moved is found at its own number. The bytes depend on the trace alone: keys have a fixed
 order, what is empty is left out, and nothing of the machine or the hour gets in.
@@ -22,13 +44,13 @@ import structlog
 
 from asyncsim.trace.declare import Window
 from asyncsim.trace.jsonl_read import FOOTER, FORMAT, HEADER, STEP, read_trace
-from asyncsim.trace.op import NOTIFY, TEST, WAIT
+from asyncsim.trace.op import LAND, NOTIFY, PUT_SIGNAL, SYNC, TEST, WAIT
 from asyncsim.trace.values import dtype_name, encode_data, encode_number
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
-    from asyncsim.trace.event import Event, Footer, Header, Trace
+    from asyncsim.trace.event import Collective, Event, Footer, Header, Trace
     from asyncsim.trace.region import Access
     from asyncsim.trace.world import World
 
@@ -149,6 +171,7 @@ def _header(header: Header) -> dict[str, Any]:
         "ranks": world.ranks,
         "calls": header.calls,
         "memory": header.memory,
+        **({} if header.atom is None else {"atom": header.atom}),
         "seed": header.seed,
         "declarations": declarations(world),
         "groups": [],
@@ -179,7 +202,7 @@ def _step(event: Event) -> dict[str, Any]:
     op = event.op
     cell = op.cell
     value: Any = None
-    if op.kind == NOTIFY:
+    if op.kind == NOTIFY or (op.kind == LAND and cell is not None):
         value = op.amount
     elif event.data is not None:
         value = encode_data(event.data, op.accesses[-1].region.dtype)
@@ -188,14 +211,19 @@ def _step(event: Event) -> dict[str, Any]:
         "actor": op.actor.name,
         "call": event.call,
         "op": op.kind,
+        "link": op.link,
+        "parties": op.amount if op.kind == SYNC else None,
         "how": op.how,
         "accesses": [_access(access) for access in op.accesses],
         "cell": None if cell is None else {"signal": cell.signal, "owner": cell.owner, "index": list(cell.index)},
     }
     rest = {
         "need": op.amount if op.kind in (WAIT, TEST) else None,
+        "amount": op.amount if op.kind == PUT_SIGNAL else None,
         "have": event.have,
         "consume": op.consume,
+        "late": op.late,
+        "relaxed": op.relaxed,
         "phase": event.phase,
         "at": list(event.at),
         "unwritten": event.unwritten,
@@ -207,7 +235,14 @@ def _step(event: Event) -> dict[str, Any]:
 def _access(access: Access) -> dict[str, Any]:
     region = access.region
     places = [[at.start, at.stop, at.step] if isinstance(at, slice) else at for at in region.index]
-    return {"window": region.window, "owner": region.owner, "region": places, "mode": access.mode}
+    made = {"window": region.window, "owner": region.owner, "region": places, "mode": access.mode}
+    return made if region.part is None else {**made, "piece": list(region.part)}
+
+
+def _collective(said: Collective) -> dict[str, Any]:
+    fields = {"actor": said.actor, "rank": said.rank, "group": said.group, "members": list(said.members)}
+    rest = {"call": said.call, "name": said.name, "facts": dict(said.facts), "at": list(said.at)}
+    return {**fields, **{key: value for key, value in rest.items() if value not in ({}, [])}}
 
 
 def _footer(footer: Footer, steps: int) -> dict[str, Any]:
@@ -220,6 +255,7 @@ def _footer(footer: Footer, steps: int) -> dict[str, Any]:
                 "pending": [_step(event) for event in footer.pending],
                 "verdict": footer.verdict,
                 "findings": footer.findings,
+                "collectives": [_collective(said) for said in footer.collectives],
             }
         ),
     }

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from asyncsim.trace.declare import Signal, Window
 from asyncsim.trace.errors import MisuseError, TraceError
-from asyncsim.trace.event import ENDINGS, Event, Footer, Header, Trace
+from asyncsim.trace.event import Header, Trace
+from asyncsim.trace.jsonl_footer import read_footer
 from asyncsim.trace.jsonl_step import Steps
+from asyncsim.trace.late import MODELS, model_of
 from asyncsim.trace.strict import (
     MAX_CALLS,
     MAX_RANKS,
@@ -45,6 +47,7 @@ MAX_WINDOW = 1 << 48
 MAX_CELLS = 1 << 24
 """Cells of one signal, at all ranks: an analysis keeps a number for each."""
 
+_MEMORY = re.compile(r"[a-z]{1,20}(:atom=[1-9][0-9]{0,17})?\Z")
 _CRC = re.compile(r',"crc":"([0-9a-f]{8})"\}\Z')
 
 
@@ -92,7 +95,7 @@ class _Reader:
             self._number = 1
             raise BadFieldError("empty: a trace begins with its header")
         trace = Trace(_header(self._fields(line, HEADER)))
-        steps = Steps(trace.header.world, trace.header.calls)
+        steps = Steps(trace.header)
         while (line := self._next_line()) is not None:
             try:
                 fields = self._fields(line, STEP, FOOTER)
@@ -105,7 +108,7 @@ class _Reader:
             if fields.take("event") == STEP:
                 trace.events.append(steps.read(fields, len(trace.events)))
             else:
-                trace.footer = _footer(fields, steps, trace)
+                trace.footer = read_footer(fields, steps, trace)
         if trace.footer is None and not self._partial:
             raise BadFieldError("truncated: the trace ends without a footer")
         return trace
@@ -170,6 +173,10 @@ def _header(fields: Fields) -> Header:
     ranks = fields.integer("ranks", 1, MAX_RANKS)
     calls = fields.integer("calls", 1, MAX_CALLS)
     memory = fields.text("memory")
+    if not _MEMORY.match(memory):  # before anybody makes a number of it
+        raise BadFieldError(f"'memory' is {shown(memory)}; the memory models are {', '.join(MODELS)}")
+    model_of(memory)
+    atom = fields.integer("atom", 1) if "atom" in fields else None
     seed = fields.integer("seed", 0)
     declared = [_declaration(item, ranks) for item in fields.items("declarations")]
     if fields.items("groups"):
@@ -179,7 +186,8 @@ def _header(fields: Fields) -> Header:
     edits = tuple(text_in(edit, "an edit") for edit in fields.items("edits"))
     scheduler = fields.text("scheduler")
     fields.end()
-    return Header(kernel, source, World(ranks, declared), calls, memory, seed, scheduler, edits, asyncsim)
+    world = World(ranks, declared)
+    return Header(kernel, source, world, calls, memory, seed, scheduler, edits, asyncsim, atom)
 
 
 def _check_actors(actors: list[Any], ranks: int) -> None:
@@ -210,31 +218,7 @@ def _declaration(item: Any, ranks: int) -> Declaration:  # noqa: ANN401 - any JS
         declared = Window(name, shape, dtype, initialised=fields.flag("initialised"), dirty=dirty)
     else:
         start = fields.integer("start", -(1 << 63))
-        flags = {"wrap": fields.flag("wrap"), "self_cleaning": fields.flag("self_cleaning")}
-        declared = Signal(name, shape, dtype, start=start, **flags)
+        wrap, cleaning = fields.flag("wrap"), fields.flag("self_cleaning")
+        declared = Signal(name, shape, dtype, start=start, wrap=wrap, self_cleaning=cleaning)
     fields.end()
     return declared
-
-
-def _footer(fields: Fields, steps: Steps, trace: Trace) -> Footer:
-    ending = fields.choice("ending", ENDINGS)
-    count = fields.integer("steps", 0)
-    if count != len(trace.events):
-        raise BadFieldError(f"the footer counts {count} steps; the trace has {len(trace.events)}")
-    outputs = [_outputs(row, trace) for row in fields.items("outputs")]
-    if outputs and len(outputs) != trace.header.calls:
-        raise BadFieldError(f"'outputs' of {len(outputs)} calls; the run makes {trace.header.calls}")
-    pending: list[Event] = [steps.read(Fields(item, "a pending operation"), None) for item in fields.items("pending")]
-    verdict = fields.text("verdict", "") or None
-    findings = fields.items("findings")
-    for finding in findings:
-        Fields(finding, "a finding").text("kind")
-    fields.end()
-    return Footer(ending, outputs, pending, verdict, findings)
-
-
-def _outputs(row: Any, trace: Trace) -> list[str | None]:  # noqa: ANN401 - any JSON value
-    digests = [None if item is None else hex_in(item, "an output") for item in list_in(row, "'outputs'")]
-    if len(digests) != trace.header.world.ranks:
-        raise BadFieldError(f"{len(digests)} outputs of a call; there are {trace.header.world.ranks} ranks")
-    return digests

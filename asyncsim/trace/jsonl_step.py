@@ -2,56 +2,57 @@
 
 from __future__ import annotations
 
+import math
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.trace.event import Event
+from asyncsim.trace.jsonl_actors import Actors
+from asyncsim.trace.jsonl_shape import COPIES, SINGLE, fault_of
+from asyncsim.trace.late import model_of
 from asyncsim.trace.layout import SignalLayout, WindowLayout
 from asyncsim.trace.op import (
-    ATOMIC_ADD,
-    GET,
-    KINDS,
-    LOAD,
-    NOTIFY,
-    PUT,
-    REMOTE_LOAD,
-    REMOTE_STORE,
-    SET,
-    STORE,
-    WAIT,
-    Op,
+    ATOMIC_ADD, FETCH, GET, JOIN, KINDS, LAND, LOCAL, NOTIFY, PUT, PUT_SIGNAL, REMOTE_STORE, SET, START, STORE, SYNC,
+    TEST, WAIT, Op,
 )  # fmt: skip
 from asyncsim.trace.region import ADD, READ, SYMBOLS, WRITE, Access, Region
 from asyncsim.trace.strict import BadFieldError, Fields, integer_in, list_in, shown, text_in
 from asyncsim.trace.values import decode_data
 
 if TYPE_CHECKING:
-    from asyncsim.trace.event import Site
+    from asyncsim.trace.event import Header, Site
+    from asyncsim.trace.jsonl_actors import Wire
     from asyncsim.trace.region import Box, Cell
-    from asyncsim.trace.world import World
+    from asyncsim.trace.world import Actor
 
 MAX_SPANS = 1 << 22
 """The byte ranges of all different regions of a trace, together. A short line can ask for very many."""
 
 _MODES = (READ, WRITE, ADD)
 _SITE = re.compile(r"(.+:\d{1,9})?\Z", re.DOTALL)
-_COPIES = (GET, PUT)
+_DEFERRED = (STORE, REMOTE_STORE, PUT, GET, PUT_SIGNAL, NOTIFY)
+"""What leaves something to land, under a memory model that is late."""
 
 
 class Steps:
     """Makes events of the lines of one trace.
 
     Args:
-        world: of its header.
-        calls: how many the run makes.
+        header: of that trace.
 
     """
 
-    def __init__(self, world: World, calls: int) -> None:
+    def __init__(self, header: Header) -> None:
         """Know the world, and no place in it yet."""
-        self._world = world
-        self._calls = calls
-        self._actors = {actor.name: actor for actor in world.actors}
+        model = model_of(header.memory)
+        if header.atom is not None:
+            model = replace(model, atom=header.atom)
+        self._world = header.world
+        self._calls = header.calls
+        self._late = model.late
+        self._actors = Actors(header.world, model)
+        self._pending: set[str] = set()
         self._regions: dict[tuple[object, ...], Region] = {}
         self._spans = 0
 
@@ -65,47 +66,109 @@ class Steps:
         if step is not None and (number := fields.integer("step", 0)) != step:
             raise BadFieldError(f"step {number}, where step {step} belongs")
         name = fields.text("actor")
-        actor = self._actors.get(name)
-        if actor is None:
-            raise BadFieldError(f"the header knows no actor {shown(name)}")
+        actor, wire = self._actors.find(name)
         if (rank := fields.integer("rank", 0)) != actor.rank:
             raise BadFieldError(f"actor {name} is of rank {actor.rank}, not {rank}")
         call = fields.integer("call", 0, self._calls - 1)
         kind = fields.choice("op", KINDS)
-        op = Op(actor, kind, call=call)
-        event = Event(step, op, call, fields.text("phase", ""), _site(fields))
-        if "cell" in fields:
-            self._read_cell(op, event, fields)
+        op = Op(actor, kind, call=call, deferred=self._late and kind in _DEFERRED)
+        event = Event(step, op, call, fields.text("phase", ""), read_site(fields))
+        if wire is not None:
+            self._read_landing(wire, event, fields)
         else:
-            self._read_accesses(op, event, fields)
+            self._read_operation(event, fields)
         fields.end()
+        if step is not None:
+            self._actors.took_step(op)
+        elif name in self._pending:
+            raise BadFieldError(f"actor {name} is pending twice")
+        else:
+            self._pending.add(name)
         return event
 
-    def _read_cell(self, op: Op, event: Event, fields: Fields) -> None:
+    def task(self, name: str) -> Actor:
+        """Return a rank's own actor, or a stream that some step started."""
+        return self._actors.task(name)
+
+    def _read_operation(self, event: Event, fields: Fields) -> None:
+        """Read what an operation of a task has, by its kind."""
+        op = event.op
+        if op.kind in (FETCH, LAND):
+            raise BadFieldError(f"actor {op.actor.name} is a task; only a wire can {op.kind}")
+        if op.kind in (NOTIFY, WAIT, TEST):
+            self._read_cell(event, fields)
+        elif op.kind in SINGLE or op.kind in COPIES:
+            self._read_accesses(event, fields)
+        elif op.kind in (START, JOIN, SYNC):
+            op.link = fields.text("link")
+            op.amount = fields.integer("parties", 1) if op.kind == SYNC else 0
+            self._actors.check_link(op)
+
+    def _read_cell(self, event: Event, fields: Fields) -> None:
         """Read what a notify, wait or test has."""
-        cell = op.cell = self._cell(fields.take("cell"))
+        op = event.op
         if op.kind == NOTIFY:
-            op.how = fields.choice("how", (ATOMIC_ADD, SET))
-            op.amount = fields.integer("value", cell.low, cell.high)
-        else:
-            op.how = fields.choice("how", tuple(SYMBOLS))
-            op.amount = fields.integer("need", cell.low, cell.high)
-            if cell.owner != op.actor.rank:
-                raise BadFieldError(f"rank {op.actor.rank} waits on {cell}, which is not its own")
+            self._read_change(event, fields, "value")
+            op.relaxed = fields.flag("relaxed")
+            return
+        cell = op.cell = self._cell(fields.take("cell"))
+        op.how = fields.choice("how", tuple(SYMBOLS))
+        op.amount = fields.integer("need", cell.low, cell.high)
+        if cell.owner != op.actor.rank:
+            raise BadFieldError(f"rank {op.actor.rank} waits on {cell}, which is not its own")
         if op.kind == WAIT:
             op.consume = fields.flag("consume")
         event.have = fields.integer("have", cell.low, cell.high)
 
-    def _read_accesses(self, op: Op, event: Event, fields: Fields) -> None:
-        """Read what a load, store, get or put has."""
-        op.accesses = tuple(self._access(item) for item in fields.items("accesses"))
-        fault = _copy_fault(op) if op.kind in _COPIES else _single_fault(op)
+    def _read_change(self, event: Event, fields: Fields, amount: str) -> Cell:
+        """Read how an operation changes a cell."""
+        op = event.op
+        cell = op.cell = self._cell(fields.take("cell"))
+        op.how = fields.choice("how", (ATOMIC_ADD, SET))
+        op.amount = fields.integer(amount, cell.low, cell.high)
+        event.have = fields.integer("have", cell.low, cell.high)
+        return cell
+
+    def _read_accesses(self, event: Event, fields: Fields) -> None:
+        """Read what a load, store, poll, get or put has, with or without a signal."""
+        op = event.op
+        op.accesses = tuple(self._access(item)[0] for item in fields.items("accesses"))
+        fault = fault_of(op)
+        if op.kind in COPIES and fields.flag("late"):
+            op.late = True
+            if not self._late or len(op.accesses) == 1:
+                fault = fault or "nothing of it can be read late: its memory model has no landings, or its source is fixed"
         if fault:
             raise BadFieldError(f"rank {op.actor.rank}, {op.kind}: {fault}")
-        region = op.accesses[-1].region
+        if op.kind == PUT_SIGNAL:
+            self._read_change(event, fields, "amount")
+        self._read_data(event, fields)
+
+    def _read_data(self, event: Event, fields: Fields) -> None:
+        region = event.op.accesses[-1].region
         if event.step is not None and "value" in fields:
             event.data = decode_data(fields.take("value"), region.dtype, _elements(region))
         event.unwritten = fields.flag("unwritten")
+
+    def _read_landing(self, wire: Wire, event: Event, fields: Fields) -> None:
+        """Read a step of a wire, which must be the one that its operation left to it."""
+        op, landing = event.op, wire.landing
+        name = op.actor.name
+        if op.kind != wire.next:
+            raise BadFieldError(f"wire {name} does a {op.kind}; its next step is a {wire.next}")
+        if op.call != wire.call:
+            raise BadFieldError(f"wire {name} carries a landing of call {wire.call}, not {op.call}")
+        op.link = fields.text("link", "")
+        op.accesses = wire.accesses
+        if landing.cell is not None:
+            cell = self._read_change(event, fields, "value")
+            same = (cell.slot, op.how, op.amount) == (landing.cell.slot, landing.how, landing.amount)
+        else:
+            found = [self._access(item, wire=True) for item in fields.items("accesses")]
+            same = [_key(*each) for each in found] == [_key(due, due.region.part) for due in wire.accesses]
+            self._read_data(event, fields)
+        if not same or op.link != (LOCAL if landing.local else ""):
+            raise BadFieldError(f"wire {name}: this is not what the operation that it belongs to left to it")
 
     def _cell(self, item: Any) -> Cell:  # noqa: ANN401 - any JSON value
         fields = Fields(item, "'cell'")
@@ -120,7 +183,8 @@ class Steps:
         key = tuple(integer_in(at, "an offset", 0, extent - 1) for at, extent in zip(index, layout.shape, strict=True))
         return layout.cell(owner, key, owner)
 
-    def _access(self, item: Any) -> Access:  # noqa: ANN401
+    def _access(self, item: Any, *, wire: bool = False) -> tuple[Access, tuple[int, int] | None]:  # noqa: ANN401
+        """Return an access to a whole region and, for a wire, the piece of it that is meant."""
         fields = Fields(item, "an access")
         layout = self._world.layouts.get(name := fields.text("window"))
         if not isinstance(layout, WindowLayout):
@@ -128,6 +192,7 @@ class Steps:
         owner = fields.integer("owner", 0, self._world.ranks - 1)
         places = list_in(fields.take("region"), "'region'")
         mode = fields.choice("mode", _MODES)
+        piece = _piece(fields.take("piece")) if wire and "piece" in fields else None
         fields.end()
         if len(places) != len(layout.shape):
             raise BadFieldError(f"'region' has {len(places)} offsets; window {name} has shape {layout.shape}")
@@ -139,7 +204,19 @@ class Steps:
             if self._spans > MAX_SPANS:
                 raise BadFieldError(f"the regions so far are more than {MAX_SPANS} pieces of memory")
             region = self._regions[name, owner, box, whole] = layout.from_box(owner, box, whole)
-        return {READ: region.reads, WRITE: region.writes, ADD: region.adds}[mode][0]
+        return {READ: region.reads, WRITE: region.writes, ADD: region.adds}[mode][0], piece
+
+
+def _piece(item: Any) -> tuple[int, int]:  # noqa: ANN401
+    ends = [integer_in(at, "an end of a 'piece'", 0) for at in list_in(item, "'piece'")]
+    if len(ends) != 2:  # noqa: PLR2004 - start and stop
+        raise BadFieldError(f"'piece' is {shown(item)}; it is [start, stop]")
+    return ends[0], ends[1]
+
+
+def _key(access: Access, piece: tuple[int, int] | None) -> tuple[object, ...]:
+    region = access.region
+    return (region.slot, region.index, access.mode, piece)
 
 
 def _range(place: Any, extent: int) -> tuple[int, int, int]:  # noqa: ANN401
@@ -165,7 +242,8 @@ def _span_count(box: Box, shape: tuple[int, ...]) -> int:
     return count
 
 
-def _site(fields: Fields) -> Site:
+def read_site(fields: Fields) -> Site:
+    """Take the source lines of an operation."""
     at = tuple(text_in(line, "a line of 'at'") for line in fields.items("at"))
     if len(at) > 2 or not all(_SITE.match(line) for line in at):  # noqa: PLR2004 - the author's and the composite's
         raise BadFieldError(f"'at' is {shown(list(at))}; it holds at most two lines, as file:number")
@@ -173,47 +251,4 @@ def _site(fields: Fields) -> Site:
 
 
 def _elements(region: Region) -> int:
-    count = 1
-    for extent in region.shape:
-        count *= extent
-    return count
-
-
-def _single_fault(op: Op) -> str:
-    """Say what is wrong with the accesses of a load or store; nothing: empty."""
-    if op.kind not in (LOAD, REMOTE_LOAD, STORE, REMOTE_STORE):
-        return "it has no 'cell'"
-    if len(op.accesses) != 1:
-        return f"{len(op.accesses)} accesses; it has one"
-    access = op.accesses[0]
-    if (access.mode == READ) != (op.kind in (LOAD, REMOTE_LOAD)):
-        return f"the mode {access.mode} does not fit"
-    if (access.region.owner == op.actor.rank) != (op.kind in (LOAD, STORE)):
-        return f"{access.region} is not where this kind goes: remote is a peer's, the others the rank's own"
-    return _add_fault(access)
-
-
-def _copy_fault(op: Op) -> str:  # noqa: PLR0911 - one return a fault
-    """Say what is wrong with the accesses of a get or put; nothing: empty."""
-    if len(op.accesses) != 2 and not (op.kind == PUT and len(op.accesses) == 1):  # noqa: PLR2004 - source and target
-        return f"{len(op.accesses)} accesses; it has a source and a target"
-    target = op.accesses[-1]
-    if op.kind == GET and target.region.owner != op.actor.rank:
-        return f"the target {target.region} is a peer's"
-    if len(op.accesses) == 1:
-        return "it writes nothing" if target.mode == READ else _add_fault(target)
-    source = op.accesses[0]
-    if source.mode != READ:
-        return "the first access, the source, is not a read"
-    if op.kind == PUT and source.region.owner != op.actor.rank:
-        return f"the source {source.region} is a peer's"
-    if source.region.shape != target.region.shape or source.region.dtype != target.region.dtype:
-        return "source and target differ in shape or dtype"
-    same = source.region.slot == target.region.slot and source.region.spans == target.region.spans
-    if target.mode != ADD and (target.mode == READ) != same:
-        return "a copy reads its target exactly when it is the source"
-    return _add_fault(target)
-
-
-def _add_fault(access: Access) -> str:
-    return "booleans cannot be added" if access.mode == ADD and access.region.dtype.kind == "b" else ""
+    return math.prod(region.shape) if region.part is None else region.part[1] - region.part[0]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asyncsim.trace.declare import Signal, Window, dtype_of, shape_for
+from asyncsim.trace.declare import WORLD, Signal, Window, dtype_of, shape_for
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.region import Box, Cell, Region, spans_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Entries = tuple[int | tuple[int, int, int], ...]
 
@@ -18,12 +20,13 @@ Entries = tuple[int | tuple[int, int, int], ...]
 class WindowLayout:
     """A window with its shape in numbers, and the regions that were asked for so far."""
 
-    def __init__(self, declared: Window, ranks: int, *, first_slot: int, world: object) -> None:
-        """Settle the shape for this many ranks."""
+    def __init__(self, declared: Window, members: tuple[int, ...], *, first_slot: int, world: object) -> None:
+        """Settle the shape for these ranks, whose it is."""
         self.name = declared.name
         self.dtype = dtype_of(declared.dtype)
-        self.shape = shape_for(declared.shape, ranks, f"window {declared.name!r}")
-        self.ranks = ranks
+        self.shape = shape_for(declared.shape, len(members), f"window {declared.name!r}")
+        self.members = members
+        self.group = WORLD if declared.group is None else declared.group.name
         self.initialised = declared.initialised
         self.dirty = declared.dirty
         self.world = world
@@ -110,12 +113,13 @@ class WindowLayout:
 class SignalLayout:
     """A signal with its shape in numbers, and its cells."""
 
-    def __init__(self, declared: Signal, ranks: int, *, first_slot: int, world: object) -> None:
-        """Settle the shape for this many ranks."""
+    def __init__(self, declared: Signal, members: tuple[int, ...], *, first_slot: int, world: object) -> None:
+        """Settle the shape for these ranks, whose it is."""
         self.name = declared.name
         self.dtype = dtype_of(declared.dtype)
-        self.shape = shape_for(declared.shape, ranks, f"signal {declared.name!r}")
-        self.ranks = ranks
+        self.shape = shape_for(declared.shape, len(members), f"signal {declared.name!r}")
+        self.members = members
+        self.group = WORLD if declared.group is None else declared.group.name
         self.start = declared.start
         self.wrap = declared.wrap
         self.self_cleaning = declared.self_cleaning

@@ -166,6 +166,10 @@ class Fields:
         """Take a list; empty if it is left out."""
         return list_in(self.take(name, []), repr(name))
 
+    def names(self) -> list[str]:
+        """Return the names of the fields that were not taken."""
+        return list(self._left)
+
     def end(self) -> None:
         """Refuse fields that nobody asked for: a misspelt one would be lost without a word."""
         if self._left:

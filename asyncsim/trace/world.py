@@ -7,14 +7,17 @@ from the header of a trace.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from asyncsim.trace.declare import Declaration, Signal, Window
+from asyncsim.trace.declare import WORLD, Declaration, Group, Signal, Window
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.layout import SignalLayout, WindowLayout
-from asyncsim.trace.region import Cell, Region
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncsim.trace.region import Cell, Region
 
 WIRES = 1 << 80
 """The order of wires begins here: they come after all actors that are tasks."""
@@ -65,17 +68,19 @@ class World:
         self.windows: list[WindowLayout] = []
         self.signals: list[SignalLayout] = []
         self.layouts: dict[str, WindowLayout | SignalLayout] = {}
+        self.groups: dict[str, tuple[int, ...]] = {WORLD: tuple(range(ranks))}
         cells = 0
         for declared in self.memory:
             name = getattr(declared, "name", None)
             if name in self.layouts:
                 raise MisuseError(f"two declarations are called {name!r}; give each a name of its own")
             if isinstance(declared, Window):
-                window = WindowLayout(declared, ranks, first_slot=len(self.windows) * ranks, world=self)
+                members = self._members(declared.group)
+                window = WindowLayout(declared, members, first_slot=len(self.windows) * ranks, world=self)
                 self.windows.append(window)
                 self.layouts[declared.name] = window
             elif isinstance(declared, Signal):
-                signal = SignalLayout(declared, ranks, first_slot=cells, world=self)
+                signal = SignalLayout(declared, self._members(declared.group), first_slot=cells, world=self)
                 cells += signal.cells_a_rank * ranks
                 self.signals.append(signal)
                 self.layouts[declared.name] = signal
@@ -83,23 +88,80 @@ class World:
                 raise MisuseError(f"memory holds {declared!r}; declare Window(...) and Signal(...)")
         self.cells = cells
 
-    def views(self, rank: int) -> tuple[WindowView | SignalView, ...]:
+    def members(self, group: Group, holder: int) -> tuple[int, ...]:
+        """Return the members of a group that rank `holder` is one of."""
+        members = self._members(group)
+        if holder not in members:
+            raise MisuseError(f"rank {holder} is no member of group {group.name!r}; its members are {members}")
+        return members
+
+    def views(self, rank: int) -> tuple[WindowView | SignalView | OutsideView, ...]:
         """Return the memory as `rank` sees it: what a kernel gets, in the order of declaration."""
-        return tuple(
-            WindowView(layout, rank, rank) if isinstance(layout, WindowLayout) else SignalView(layout, rank, rank)
-            for layout in self.layouts.values()
-        )
+        return tuple(_view(layout, rank) for layout in self.layouts.values())
+
+    def _members(self, group: Group | None) -> tuple[int, ...]:
+        if group is None:
+            return self.groups[WORLD]
+        if not isinstance(group, Group):
+            raise MisuseError(f"{group!r} is no group; declare one: Group('pair', (0, 2))")
+        members = group.members(self.ranks)
+        if self.groups.setdefault(group.name, members) != members:
+            raise MisuseError(f"two groups are called {group.name!r}; give each a name of its own")
+        return members
 
 
-def _peer(peer: object, ranks: int, what: str, holder: int) -> int:
+def _view(layout: WindowLayout | SignalLayout, rank: int) -> WindowView | SignalView | OutsideView:
+    if rank not in layout.members:
+        return OutsideView(layout, rank)
+    return WindowView(layout, rank, rank) if isinstance(layout, WindowLayout) else SignalView(layout, rank, rank)
+
+
+def _peer(peer: object, members: tuple[int, ...], what: str, holder: int) -> int:
+    """Return the rank in the world that `peer` means among these members."""
     if peer.__class__ is not int:
         if isinstance(peer, bool) or not hasattr(peer, "__index__"):
-            raise MisuseError(f"rank {holder}: {what}.at({peer!r}); a peer is a rank, 0 to {ranks - 1}")
+            raise MisuseError(f"rank {holder}: {what}.at({peer!r}); a peer is a rank, 0 to {len(members) - 1}")
         peer = operator.index(peer)
     assert isinstance(peer, int)  # noqa: S101 - for the type checker; both branches above ensure it
-    if not 0 <= peer < ranks:
-        raise MisuseError(f"rank {holder}: {what}.at({peer}); peers are the ranks 0 to {ranks - 1}")
-    return peer
+    if not 0 <= peer < len(members):
+        raise MisuseError(f"rank {holder}: {what}.at({peer}); peers are the ranks 0 to {len(members) - 1}")
+    return members[peer]
+
+
+class OutsideView:
+    """A group's memory, given to a rank that is no member of it: it has a name and a shape, and cannot be touched."""
+
+    __slots__ = ("_holder", "_layout")
+
+    def __init__(self, layout: WindowLayout | SignalLayout, holder: int) -> None:
+        """Refuse it to rank `holder`."""
+        self._layout = layout
+        self._holder = holder
+
+    def at(self, peer: object) -> NoReturn:
+        """Refuse: a group's memory is reached by its members."""
+        self._refuse(f".at({peer!r})")
+
+    def __getitem__(self, key: object) -> NoReturn:
+        """Refuse likewise."""
+        self._refuse("[...]")
+
+    @property
+    def name(self) -> str:
+        """The declared name."""
+        return self._layout.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape in numbers."""
+        return self._layout.shape
+
+    def _refuse(self, what: str) -> NoReturn:
+        layout = self._layout
+        raise MisuseError(
+            f"rank {self._holder}: {layout.name}{what} belongs to group {layout.group!r}, "
+            f"whose members are the ranks {', '.join(map(str, layout.members))}; only they may touch it"
+        )
 
 
 class WindowView:
@@ -117,9 +179,9 @@ class WindowView:
         self.holder = holder
 
     def at(self, peer: int) -> WindowView:
-        """Return the same window of rank `peer`."""
-        ranks = self._layout.ranks
-        return WindowView(self._layout, _peer(peer, ranks, self._layout.name, self.holder), self.holder)
+        """Return the same window of rank `peer`, a number of the group whose it is."""
+        layout = self._layout
+        return WindowView(layout, _peer(peer, layout.members, layout.name, self.holder), self.holder)
 
     def __getitem__(self, key: Any) -> Region:  # noqa: ANN401 - whatever numpy's basic indexing takes
         """Return a region: integers and slices, one a dimension, missing ones mean all."""
@@ -153,9 +215,9 @@ class SignalView:
         self.holder = holder
 
     def at(self, peer: int) -> SignalView:
-        """Return the same signal of rank `peer`."""
-        ranks = self._layout.ranks
-        return SignalView(self._layout, _peer(peer, ranks, self._layout.name, self.holder), self.holder)
+        """Return the same signal of rank `peer`, a number of the group whose it is."""
+        layout = self._layout
+        return SignalView(layout, _peer(peer, layout.members, layout.name, self.holder), self.holder)
 
     def __getitem__(self, key: Any) -> Cell:  # noqa: ANN401 - whatever numpy's basic indexing takes
         """Return one cell; trailing dimensions of extent 1 may be left out."""

@@ -13,8 +13,19 @@ from typing import TYPE_CHECKING
 from asyncsim.checking.locate import is_shipped
 from asyncsim.machine.site import shown_path
 from asyncsim.trace.op import (
-    FETCH, JOIN, LAND, NOTIFY, PUT, PUT_SIGNAL, QUIET, REMOTE_STORE, STORE, SYNC, TEST, WAIT,
-)  # fmt: skip
+    FETCH,
+    JOIN,
+    LAND,
+    NOTIFY,
+    PUT,
+    PUT_SIGNAL,
+    QUIET,
+    REMOTE_STORE,
+    STORE,
+    SYNC,
+    TEST,
+    WAIT,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,9 +38,11 @@ if TYPE_CHECKING:
 WIDTH = 100
 SIDES_SHOWN = 8
 _JOINTS = {
-    STORE: " to ", REMOTE_STORE: " to ", PUT: " to ", PUT_SIGNAL: " to ", LAND: " to ", NOTIFY: " ", WAIT: " ", TEST: " ",
-    JOIN: " stream ", SYNC: " at ", QUIET: " ", "return": " ", "call": " ",
-}  # fmt: skip
+    **dict.fromkeys((STORE, REMOTE_STORE, PUT, PUT_SIGNAL, LAND), " to "),
+    **dict.fromkeys((NOTIFY, WAIT, TEST, QUIET, "return", "collective"), " "),
+    JOIN: " stream ",
+    SYNC: " at ",
+}
 _HARM = {True: "harmful", False: "benign here", None: "harm not decided"}
 _ORDERED = ("race", "signal-race", "unstable-wait", "order-dependent-sum")
 _BENIGN = "both orders give the same bits here, so no result shows it; it is still a race, and nothing is proved"

@@ -30,7 +30,7 @@ data = Window("data", (2, SIZE), np.float32)  # two halves by turns: who waits f
 flag = Signal("flag", ("P", BLOCKS))  # [p, b]: how often block b of rank p has published
 
 
-async def block(  # noqa: PLR0913 - the memory, and which block this is
+async def block(  # noqa: PLR0913, PLR0917 - the memory, and which block this is
     rank: Rank, number: int, awaited: Sequence[int], x: Array, data: WindowView, flag: SignalView
 ) -> Array:
     """Publish every B-th element, and return the sums of a contiguous part."""

@@ -41,7 +41,7 @@ def golden(xs: Sequence[Array]) -> list[Array | None]:
 
 
 @kernel(memory=[source, data, full, taken], inputs=inputs, golden=golden)
-async def fixed(  # noqa: PLR0913 - the last one is the mistake
+async def fixed(  # noqa: PLR0913, PLR0917 - the last one is the mistake
     rank: Rank,
     x: Array,
     source: WindowView,

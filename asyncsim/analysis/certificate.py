@@ -1,0 +1,253 @@
+"""Certificates: what the analysis found of a clean run, so that who does not trust it can check it.
+
+A certificate lists the operations, the run, and *cuts*: of an event that is held, how far the others get,
+as the frontiers (or clocks, where they decided) say. `asyncsim.certify` says how it is checked and why that is enough,
+and `asyncsim.certify.reading` what the lines look like. It knows nothing of this module, nor this of it.
+
+Only those events are held of which something must be known: the earlier of two conflicting accesses, the
+changes and waits of cells that are Set, subtractions by others with the waits of their cell, comparisons
+that more credits can make false, tests, and the changes of a cell whose range is tight.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from asyncsim.analysis.edges import edges_of
+from asyncsim.analysis.order import order_of
+from asyncsim.analysis.streams import Streams
+from asyncsim.trace.conflict import present_accesses
+from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.event import COMPLETE
+from asyncsim.trace.op import NOTIFY, PUT_SIGNAL, START
+from asyncsim.trace.region import ADD, READ, WRITE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from asyncsim.analysis.analyse import Analysis
+    from asyncsim.analysis.guards import Guards
+    from asyncsim.analysis.order import Order
+    from asyncsim.analysis.streams import History, Place
+    from asyncsim.trace.event import Trace
+    from asyncsim.trace.op import Op
+    from asyncsim.trace.region import Region
+
+FORMAT = "asyncsim certificate 1"
+_STABLE = ("Ge", "Gt")
+"""Comparisons that more credits never make false."""
+
+
+def certificate(trace: Trace, analysis: Analysis) -> list[str]:
+    """Return the lines of the certificate of a clean run.
+
+    Args:
+        trace: the run.
+        analysis: what was said of it.
+
+    Raises:
+        MisuseError: there is none: the analysis found something, or the run did not complete.
+
+    """
+    streams = Streams(trace)
+    if not analysis.clean or streams.ending != COMPLETE:
+        raise MisuseError("only a complete run in which the analysis found nothing has a certificate")
+    return certificate_lines(streams, *order_of(streams))
+
+
+def certificate_lines(streams: Streams, order: Order, guards: Guards) -> list[str]:
+    """Return the lines; they prove something only of a clean run."""
+    writer = _Writer(streams)
+    lines = [writer.stream(number) for number, issuer in enumerate(streams.issuer) if issuer is None]
+    lines.append({"run": _run(streams)})
+    for history in streams.histories.values():
+        if len(history.epochs) > 1:
+            local = {epoch.number: number for number, epoch in enumerate(history.epochs)}
+            for wait in history.waits:
+                epochs = sorted(local[number] for number in guards.goals[wait.place])
+                lines.append({"wait": wait.place, "epochs": epochs})
+    lines += _holds(streams, order)
+    return [json.dumps(line, separators=(",", ":")) for line in (writer.header(), *lines)]
+
+
+class _Writer:
+    """Numbers the windows and cells that are used, and writes operations as plain data."""
+
+    def __init__(self, streams: Streams) -> None:
+        self._streams = streams
+        self._world = streams.trace.header.world
+        self._windows: dict[int, int] = {}
+        self._cells: dict[int, int] = {}
+        self._window_lines: list[list[Any]] = []
+        self._cell_lines: list[list[int]] = []
+
+    def header(self) -> dict[str, Any]:
+        """Return the header; the streams come first, because they say what is used."""
+        head = self._streams.trace.header
+        return {
+            "format": FORMAT, "kernel": head.kernel, "source": head.source, "ranks": head.world.ranks,
+            "calls": head.calls, "memory": head.memory, "seed": head.seed,
+            "windows": self._window_lines, "cells": self._cell_lines,
+        }  # fmt: skip
+
+    def stream(self, number: int) -> dict[str, Any]:
+        """Return the line of an actor."""
+        actor = self._streams.actors[number]
+        ops = [self._op(event.op) for event in self._streams.events[number]]
+        return {"actor": actor.name, "rank": actor.rank, "ops": ops}
+
+    def _op(self, op: Op) -> dict[str, Any]:
+        fields: dict[str, Any] = {"kind": op.kind}
+        if op.accesses:
+            fields["access"] = [[self._window(one.region), one.mode, _ends(one.region)] for one in op.accesses]
+        if op.cell is not None:
+            fields |= {"cell": self._cell(op), "how": op.how}
+        fields |= {
+            name: value
+            for name, value in (
+                ("amount", op.amount), ("consume", op.consume), ("relaxed", op.relaxed), ("late", op.late),
+                ("link", op.link),
+            )
+            if value
+        }  # fmt: skip
+        return fields
+
+    def _window(self, region: Region) -> int:
+        if region.slot not in self._windows:
+            self._windows[region.slot] = len(self._windows)
+            self._window_lines.append([region.owner, region.dtype.itemsize, region.dtype.kind in "biu"])
+        return self._windows[region.slot]
+
+    def _cell(self, op: Op) -> int:
+        cell = op.cell
+        assert cell is not None  # noqa: S101 - for the type checker: asked for by its caller
+        if cell.slot not in self._cells:
+            self._cells[cell.slot] = len(self._cells)
+            start: int = self._world.layouts[cell.signal].start  # type: ignore[union-attr]  # a signal has one
+            self._cell_lines.append([cell.owner, start, cell.low, cell.high])
+        return self._cells[cell.slot]
+
+
+def _ends(region: Region) -> list[int]:
+    return [end for span in region.spans for end in span]
+
+
+def _run(streams: Streams) -> list[list[int]]:
+    """Return the run as [thread, how often] pairs."""
+    runs: list[list[int]] = []
+    for event in streams.trace.events:
+        number = streams.number[event.op.actor.order]
+        if runs and runs[-1][0] == number:
+            runs[-1][1] += 1
+        else:
+            runs.append([number, 1])
+    return runs
+
+
+def _holds(streams: Streams, order: Order) -> list[dict[str, Any]]:
+    """Return the lines of what is held, one for all that share a cut."""
+    tasks = [number for number, issuer in enumerate(streams.issuer) if issuer is None]
+    cuts: dict[tuple[int, ...], list[Place]] = {}
+    held = {*_data(streams), *_cells(streams)}
+    for actor, index in sorted(held):
+        cut = tuple(order.reach(actor, index, other) for other in tasks)
+        cuts.setdefault(cut, []).append((actor, index))
+    return [{"hold": places, "cut": cut} for cut, places in cuts.items()]
+
+
+def _data(streams: Streams) -> Iterator[Place]:
+    """Yield what to hold for accesses: the operation that ends the stretch in which one conflicts with a later one.
+
+    Up to the next operation that can let somebody else go on, others get equally far whatever is held. So
+    that one is held for all before it; for a landing, itself.
+    """
+    enabling = _enabling(streams)
+    for number, index in _early(streams):
+        if streams.issuer[number] is not None:
+            yield number, index
+            continue
+        at = bisect_left(enabling[number], index)
+        if at < len(enabling[number]):
+            yield number, enabling[number][at]
+
+
+def _enabling(streams: Streams) -> list[list[int]]:
+    """Return by actor the indexes of the operations that can let others go on."""
+    edges = edges_of(streams)
+    sources = {
+        source for place, needs in edges.items() if streams.issuer[place[0]] is None
+        for source in needs if source[0] != place[0]
+    }  # fmt: skip
+    return [
+        [
+            index
+            for index, event in enumerate(stream)
+            if event.op.kind in (NOTIFY, PUT_SIGNAL, START)
+            or (event.op.consume and event.op.amount < 0)
+            or (number, index) in sources
+        ]
+        for number, stream in enumerate(streams.events)
+    ]
+
+
+def _early(streams: Streams) -> Iterator[Place]:
+    """Yield each access that a later one in the run, of another thread, conflicts with."""
+    touched: dict[int, set[int]] = defaultdict(set)
+    touches: list[tuple[Place, int, list[tuple[Region, str]]]] = []
+    for number, stream in enumerate(streams.events):
+        for index, event in enumerate(stream):
+            both = (*present_accesses(event.op, own=True), *present_accesses(event.op, own=False))
+            accesses = [(one.region, one.mode) for one in dict.fromkeys(both)]
+            touches.append(((number, index), event.step or 0, accesses))
+            for region, _ in accesses:
+                touched[region.slot].update(_ends(region))
+    bounds = {slot: sorted(ends) for slot, ends in touched.items()}
+    later: dict[tuple[int, int], dict[str, set[int]]] = defaultdict(lambda: {READ: set(), WRITE: set(), ADD: set()})
+    for place, _, accesses in sorted(touches, key=lambda touch: -touch[1]):
+        clashes = False
+        for region, mode in accesses:
+            for low, high in region.spans:
+                ends = bounds[region.slot]
+                for part in range(bisect_left(ends, low), bisect_left(ends, high)):
+                    known = later[region.slot, part]
+                    clashes = clashes or any(
+                        known[other] - {place[0]}
+                        for other in known
+                        if not (mode == other == READ or (mode == other == ADD and region.dtype.kind in "biu"))
+                    )
+                    if len(known[mode]) < 2:  # noqa: PLR2004 - of two threads one is another than any
+                        known[mode].add(place[0])
+        if clashes:
+            yield place
+
+
+def _cells(streams: Streams) -> Iterator[Place]:
+    """Yield what to hold for S1 to S5."""
+    for history in streams.histories.values():
+        changes = [place for place, _, _ in history.adds] + history.sets
+        free = [place for place, amount, _ in history.adds if amount < 0 and _is_free(streams, history, place)]
+        if history.sets or history.tests or _is_tight(history):
+            yield from changes
+        yield from free
+        yield from (test.place for test in history.tests)
+        for wait in history.waits:
+            if history.sets or free or wait.event.op.how not in _STABLE:
+                yield wait.place
+
+
+def _is_free(streams: Streams, history: History, place: Place) -> bool:
+    """Say whether some wait or test of the cell is not sure of this change."""
+    return any(streams.relation(wait.place, place) == "free" for wait in history.waits + history.tests)
+
+
+def _is_tight(history: History) -> bool:
+    """Say whether all adds of an epoch together, or all subtractions, would leave the cell's range."""
+    for epoch in history.epochs:
+        amounts = [amount for tally in epoch.tallies.values() for amount in tally.amounts]
+        low, high = (epoch.base + sum(amount for amount in amounts if amount * sign > 0) for sign in (-1, 1))
+        if low < history.cell.low or high > history.cell.high:
+            return True
+    return False

@@ -1,0 +1,79 @@
+"""Coverage: every two accesses that conflict are ordered, in every schedule as in the run.
+
+Not every pair is looked at. What comes before a write that comes before this access is ordered with it, so
+of the bytes an access touches only the last write counts, and the reads and atomic adds since.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from asyncsim.certify.events import ADD, ALL, OWN, PEERS, READ, WRITE
+from asyncsim.certify.reading import RejectedError
+
+if TYPE_CHECKING:
+    from asyncsim.certify.events import Access, Event
+    from asyncsim.certify.proof import Proof
+
+_Touch = tuple["Event", "Access"]
+
+
+def accesses_are_ordered(proof: Proof) -> None:
+    """Go through the run with the accesses that still count, for each stretch of bytes that is touched alike."""
+    ends: dict[int, set[int]] = defaultdict(set)
+    for event in proof.run:
+        for access in event.accesses:
+            ends[access.window].update(end for span in access.spans for end in span)
+    bounds = {window: sorted(found) for window, found in ends.items()}
+    live: dict[tuple[int, int], list[_Touch]] = defaultdict(list)
+    for event in proof.run:
+        for access in event.accesses:
+            cuts = bounds[access.window]
+            for low, high in access.spans:
+                for part in range(bisect_left(cuts, low), bisect_left(cuts, high)):
+                    earlier = live[access.window, part]
+                    proof.program.spend(1 + len(earlier))
+                    still = [touch for touch in earlier if not _is_covered(proof, touch, (event, access))]
+                    live[access.window, part] = [*still, (event, access)]
+
+
+def _is_covered(proof: Proof, earlier: _Touch, later: _Touch) -> bool:
+    """Refuse a race of the two; say whether all that conflicts with the earlier does so with the later."""
+    (x, a), (y, b) = earlier, later
+    if a.mode == b.mode == READ:
+        return x.thread == y.thread and a.eyes == b.eyes
+    clash = conflict(proof, earlier, later)
+    if not clash and b.mode != WRITE:
+        return False
+    if not proof.before(x, y):
+        if clash:
+            raise RejectedError(f"nothing orders {x} and {y}, which touch the same bytes")
+        return False  # such as an own load that sees the write before it lands: others may not
+    return x is not y and b.mode == WRITE and b.eyes in (ALL, a.eyes) and not _shines_through(proof, x, y)
+
+
+def _shines_through(proof: Proof, x: Event, y: Event) -> bool:
+    """Say whether x is a copy under an own write: a load that the write is forwarded to may precede the copy."""
+    mine = x.issue is not None and y.issue is not None and x.issue.thread == y.issue.thread
+    return proof.program.late and proof.program.forwarding and mine and x.index > 0
+
+
+def conflict(proof: Proof, one: _Touch, other: _Touch) -> bool:
+    """Say whether the order of two accesses to the same bytes can matter."""
+    (x, a), (y, b) = one, other
+    if a.mode == b.mode and (a.mode == READ or (a.mode == ADD and proof.program.windows[a.window][2])):
+        return False
+    if OWN in (a.eyes, b.eyes) and (x.rank != y.rank or PEERS in (a.eyes, b.eyes)):
+        return False
+    # Its own rank saw a local store when it was issued; its landing meets only what else lands.
+    if PEERS in (a.eyes, b.eyes) and x.rank == y.rank and (a.eyes == b.eyes or READ in (a.mode, b.mode)):
+        return False
+    return not (_forwarded(proof, x, y, b) or _forwarded(proof, y, x, a))
+
+
+def _forwarded(proof: Proof, landing: Event, load: Event, access: Access) -> bool:
+    """Say whether a load sees the landing's write from its issue on: its own one, and no copy under way."""
+    own = landing.issue is not None and landing.issue.thread == load.thread
+    return proof.program.forwarding and own and landing.index == 0 and access.mode == READ

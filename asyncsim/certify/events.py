@@ -1,0 +1,313 @@
+"""The events of a certificate: steps of actors, what they leave to land, and the edges between them.
+
+A landing of an actor waits for
+    L1  the data of its own operation, if it is the signal of a put with signal;
+    L2  older landings of the actor at the same place (where places keep order; adds commute);
+    L3  older landings of the actor at the same rank, from before a fence;
+    L4  all older landings of the actor, if it is a release;
+    L6  older local stores of the actor at the same place;
+and L5: a fetch waits for older landings of the actor on what it reads, where writes are forwarded.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from asyncsim.certify.reading import LARGEST, RejectedError, UnreadableError
+
+MODELS = {"sc": (False, True, True), "ldst": (True, True, True), "nic": (True, False, False)}
+"""Effects land late; an actor sees its own pending writes; its writes to one place land in order."""
+READ, WRITE, ADD, SET = "read", "write", "add", "Set"
+COMPARISONS = ("Eq", "Ne", "Gt", "Ge", "Lt", "Le")
+LOADS, STORES, COPIES = ("load", "remote_load"), ("store", "remote_store"), ("get", "put", "put_signal")
+SIGNALLING, LINKED = ("notify", "put_signal"), ("start", "join", "sync")
+ALL, OWN, PEERS = "all", "own", "peers"
+"""In whose eyes an access happens: a local store is seen by its own rank at once, by peers when it lands."""
+MOST = 5_000_000
+"""So many events, edges and spans are looked at: a small file can ask for a large world."""
+
+
+class Access(NamedTuple):
+    """Bytes of a window, what is done to them, and in whose eyes."""
+
+    window: int
+    spans: tuple[tuple[int, int], ...]
+    mode: str
+    eyes: str = ALL
+
+    def overlaps(self, other: Access) -> bool:
+        """Say whether two accesses to one window share a byte."""
+        i = j = 0
+        while i < len(self.spans) and j < len(other.spans):
+            (a, b), (c, d) = self.spans[i], other.spans[j]
+            if max(a, c) < min(b, d):
+                return True
+            i, j = (i + 1, j) if b <= d else (i, j + 1)
+        return False
+
+
+@dataclass(slots=True, eq=False)
+class Event:
+    """What happens at once: the step of an operation, or a step of a wire (a fetch, a landing).
+
+    Args:
+        thread: whose; actors first, then wires.
+        index: its place in that thread.
+        rank: of the actor.
+        kind: of the operation; "fetch" or "land" for a wire.
+        issue: the step that a wire belongs to.
+        needs: what must have happened before, beside what precedes it in its thread.
+        accesses: what it touches.
+        cell: what it compares or changes; -1 for none.
+        how: a comparison.
+        amount: what it compares with.
+        change: what it adds to the cell, or...
+        sets: ... puts there.
+        step: its place in the run.
+
+    """
+
+    thread: int
+    index: int
+    rank: int
+    kind: str
+    issue: Event | None = None
+    needs: list[Event] = field(default_factory=list)
+    accesses: list[Access] = field(default_factory=list)
+    cell: int = -1
+    how: str = ""
+    amount: int = 0
+    change: int = 0
+    sets: bool = False
+    step: int = -1
+
+    @property
+    def changes(self) -> bool:
+        """Whether it changes its cell."""
+        return self.sets or self.change != 0
+
+    def __str__(self) -> str:
+        """Name it in messages."""
+        at = self.issue or self
+        return f"{'' if at is self else f'the {self.kind} of '}operation {at.index} of actor {at.thread}"
+
+
+class Program:
+    """All events of a certificate, by thread.
+
+    Attributes:
+        actors: how many of the threads are actors.
+        signals: the landings at a cell, by actor and cell, in the order of issue.
+        quiets: the indexes of each actor's quiets.
+
+    """
+
+    def __init__(self, header: dict[str, Any], streams: list[dict[str, Any]]) -> None:
+        """Spell out what lands late, and all edges."""
+        name, colon, atom = header["memory"].partition(":atom=")
+        whole = atom.isascii() and atom.isdecimal() and int(atom[:20]) > 0
+        if name not in MODELS or bool(colon) > (whole and name != "sc"):
+            raise UnreadableError(f"no memory model is called {header['memory'][:40]!r}", 1)
+        self.late, self.forwarding, self.place_order = MODELS[name]
+        self.atom = int(atom[:20]) if colon else LARGEST
+        self.windows: list[list[int]] = header["windows"]
+        self.cells: list[list[int]] = header["cells"]
+        ranks = [rank for rank, *_ in self.windows + self.cells] + [stream["rank"] for stream in streams]
+        if not all(0 <= rank < header["ranks"] for rank in ranks) or any(size < 1 for _, size, _ in self.windows):
+            raise RejectedError("a window, cell or actor belongs to no rank, or an element has no bytes")
+        self.actors = len(streams)
+        self.threads: list[list[Event]] = [[] for _ in streams]
+        self.signals: dict[tuple[int, int], list[Event]] = defaultdict(list)
+        self.quiets: list[list[int]] = [[] for _ in streams]
+        self._room = MOST
+        for number, stream in enumerate(streams):
+            walk = _Walk(self, number, stream["rank"])
+            for op in stream["ops"]:
+                walk.step(op)
+        _link(self, streams)
+
+    def spend(self, amount: int) -> None:
+        """Refuse what is too large."""
+        self._room -= amount
+        if self._room < 0:
+            raise RejectedError("too large to be checked")
+
+    def need(self, event: Event, others: list[Event]) -> None:
+        """Add edges."""
+        self.spend(len(others))
+        event.needs += others
+
+
+class _Walk:
+    """One actor, operation by operation, with what orders its landings."""
+
+    def __init__(self, program: Program, number: int, rank: int) -> None:
+        self.program = program
+        self.number = number
+        self.rank = rank
+        self.unordered: list[Event] = []
+        self.data: dict[int, list[tuple[Event, Access]]] = defaultdict(list)
+        self.now: dict[int, list[Event]] = defaultdict(list)
+        self.fenced: dict[int, list[Event]] = {}
+
+    def step(self, op: dict[str, Any]) -> None:
+        """Take the next operation."""
+        program, stream = self.program, self.program.threads[self.number]
+        program.spend(1)
+        kind, cell, amount = op["kind"], op.get("cell", -1), op.get("amount", 0)
+        event = Event(self.number, len(stream), self.rank, kind, cell=cell, how=op.get("how", ""), amount=amount)
+        stream.append(event)
+        accesses = [self._access(*access) for access in op.get("access", ())]
+        if not _makes_sense(op, [access.mode for access in accesses]) or cell >= len(program.cells):
+            raise RejectedError(f"{event} makes no sense")
+        if op.get("consume"):
+            event.change = -amount
+            if program.late and program.place_order:  # it acts at once, and must not overtake
+                program.need(event, [other for other in program.signals[self.number, cell] if other.sets])
+        elif kind == "quiet":
+            program.need(event, self.unordered)
+            self.unordered = []
+            program.quiets[self.number].append(event.index)
+        elif kind == "fence":
+            self.fenced |= self.now
+            self.now = defaultdict(list)
+        if not program.late or kind in (*LOADS, "wait", "test"):
+            event.accesses = accesses
+            if kind in SIGNALLING:
+                event.change, event.sets = amount, event.how == SET
+            return
+        landings = self._copy(event, accesses, late=op.get("late", False)) if accesses else []
+        if kind in SIGNALLING:
+            landings.append(self._signal(event, landings, release=kind == "notify" and not op.get("relaxed")))
+            event.cell = -1
+        self.unordered += landings
+
+    def _access(self, window: int, mode: str, ends: list[int]) -> Access:
+        program = self.program
+        program.spend(len(ends))
+        spans = tuple(zip(ends[::2], ends[1::2], strict=False))
+        rising = all(a < b for a, b in spans) and all(a[1] <= b[0] for a, b in pairwise(spans))
+        if not 0 <= window < len(program.windows) or mode not in (READ, WRITE, ADD) or len(ends) % 2 or not rising:
+            raise RejectedError(f"actor {self.number} touches what is no place in a window")
+        return Access(window, spans, mode)
+
+    def _copy(self, issue: Event, accesses: list[Access], *, late: bool) -> list[Event]:
+        """Do what a store, put or get does at its step, and let the data become wires."""
+        target = accesses[-1]
+        local = target.mode == WRITE and self.program.windows[target.window][0] == self.rank and not late
+        issue.accesses = [] if late else accesses[:-1]
+        if target.mode == READ:  # a copy of elements onto themselves
+            issue.accesses.append(target)
+            return []
+        if local:
+            issue.accesses.append(target._replace(eyes=OWN))
+        pieces = self._pieces(target._replace(eyes=PEERS if local else ALL))
+        sources: list[Access | None] = [*self._pieces(accesses[0])] if late else [None] * len(pieces)
+        if len(sources) != len(pieces):
+            raise RejectedError(f"{issue} copies to another number of elements")
+        return [self._land(issue, *parts) for parts in zip(pieces, sources, strict=True)]
+
+    def _land(self, issue: Event, target: Access, source: Access | None) -> Event:
+        program, number = self.program, len(self.program.threads)
+        wire: list[Event] = []
+        if source is not None:
+            wire.append(Event(number, 0, self.rank, "fetch", issue, [issue], [source]))
+            if program.forwarding:  # L5
+                program.need(wire[0], [other for other, at in self.data[source.window] if at.overlaps(source)])
+        landing = Event(number, len(wire), self.rank, "land", issue, wire[:] or [issue], [target])
+        older = self.data[target.window]
+        for other, at in older:
+            ordered = program.place_order or at.eyes == target.eyes == PEERS  # L2, L6
+            if ordered and not at.mode == target.mode == ADD and at.overlaps(target):
+                program.need(landing, [other])
+        older.append((landing, target))
+        program.threads.append([*wire, landing])
+        self._fence(landing, program.windows[target.window][0])
+        return landing
+
+    def _signal(self, issue: Event, data: list[Event], *, release: bool) -> Event:
+        program, cell, sets = self.program, issue.cell, issue.how == SET
+        landing = Event(
+            len(program.threads), 0, self.rank, "land", issue, [issue], cell=cell, change=issue.amount, sets=sets
+        )
+        program.threads.append([landing])
+        program.need(landing, data)  # L1
+        if release:  # L4
+            program.need(landing, self.unordered)
+            self.unordered = []
+        older = program.signals[self.number, cell]
+        program.need(landing, [other for other in older if program.place_order and (other.sets or sets)])  # L2
+        older.append(landing)
+        self._fence(landing, program.cells[cell][0])
+        return landing
+
+    def _fence(self, landing: Event, destination: int) -> None:
+        self.program.need(landing, self.fenced.get(destination, []))  # L3
+        self.now[destination].append(landing)
+
+    def _pieces(self, access: Access) -> list[Access]:
+        """Cut what is touched into the pieces that land by themselves."""
+        size = self.program.windows[access.window][1] * self.program.atom
+        pieces: list[list[tuple[int, int]]] = [[]]
+        room = size
+        for low, high in access.spans:
+            self.program.spend((high - low) // size + 1)
+            at = low
+            while at < high:
+                if not room:
+                    pieces.append([])
+                    room = size
+                end = min(high, at + room)
+                pieces[-1].append((at, end))
+                at, room = end, room - (end - at)
+        return [access._replace(spans=tuple(piece)) for piece in pieces]
+
+
+def _makes_sense(op: dict[str, Any], modes: list[str]) -> bool:
+    """Say whether an operation of this kind has these fields."""
+    kind, how, late = op["kind"], op.get("how", ""), op.get("late", False)
+    if kind in LOADS:
+        fits = modes == [READ]
+    elif kind in STORES:
+        fits = modes in ([WRITE], [ADD])
+    elif kind in COPIES:
+        fits = modes[:-1] == [READ] or (len(modes) == 1 and not late)
+    else:
+        fits = not modes and kind in ("notify", "wait", "test", "fence", "quiet", *LINKED)
+    known = ("AtomicAdd", SET) if kind in SIGNALLING else COMPARISONS if kind in ("wait", "test") else ("",)
+    placed = (how != "") == (op.get("cell", -1) >= 0) and (kind == "wait" or not op.get("consume"))
+    return fits and how in known and placed and (kind in LINKED) == bool(op.get("link"))
+
+
+def _link(program: Program, streams: list[dict[str, Any]]) -> None:
+    """Add the edges of starting, joining and meeting; those of actors without operations say nothing."""
+    numbers = {stream["actor"]: number for number, stream in enumerate(streams)}
+    if len(numbers) < len(streams):
+        raise RejectedError("two actors have one name")
+    started: dict[int, Event] = {}
+    meetings: dict[str, list[Event]] = defaultdict(list)
+    for number, stream in enumerate(streams):
+        for event, op in zip(program.threads[number], stream["ops"], strict=True):
+            child = program.threads[numbers[op["link"]]] if op.get("link") in numbers else []
+            if event.kind == "start" and child:
+                started[child[0].thread] = event
+                program.need(child[0], [event])
+            elif event.kind == "join":
+                program.need(event, child[-1:])
+            elif event.kind == "sync":
+                meetings[op["link"]].append(event)
+    for parties in meetings.values():
+        _meet(program, parties, started)
+
+
+def _meet(program: Program, parties: list[Event], started: dict[int, Event]) -> None:
+    for event in parties:
+        if len(parties) != event.amount or len({other.thread for other in parties}) != len(parties):
+            raise RejectedError(f"{event}: another number of actors comes to this barrier")
+        for other in parties:
+            came = program.threads[other.thread][other.index - 1] if other.index else started.get(other.thread)
+            if other is not event and came is not None:
+                program.need(event, [came])

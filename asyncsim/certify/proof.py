@@ -1,0 +1,264 @@
+"""The run replayed, and the cuts: what cannot happen while an event has not."""
+
+from __future__ import annotations
+
+import operator
+from bisect import bisect_left
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from asyncsim.certify.reading import LARGEST, RejectedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from asyncsim.certify.events import Event, Program
+    from asyncsim.certify.reading import Lines
+
+COMPARE: dict[str, Callable[[int, int], bool]] = {
+    "Eq": operator.eq, "Ne": operator.ne, "Gt": operator.gt, "Ge": operator.ge, "Lt": operator.lt, "Le": operator.le,
+}  # fmt: skip
+
+
+class Epoch(NamedTuple):
+    """The life of a cell from one Set to the next, in the order of the run: what it starts with, and what is added."""
+
+    base: int
+    opener: Event | None
+    adds: list[Event]
+
+
+class Cut(NamedTuple):
+    """How far the actors can get before what is held; `known` are steps of wires that were found to be in it."""
+
+    held: Event
+    positions: list[int]
+    known: set[Event]
+
+    def has(self, event: Event) -> bool:
+        """Say whether an event is in it: an actor's by its position, a wire's as soon as all that it needs is."""
+        stack = [event]
+        met: set[Event] = set()
+        while stack:
+            one = stack.pop()
+            if one is self.held or (one.issue is None and one.index >= self.positions[one.thread]):
+                return False
+            if one.issue is not None and one not in self.known and one not in met:
+                met.add(one)
+                stack += one.needs
+        self.known.update(met)
+        return True
+
+
+class Window(NamedTuple):
+    """An epoch that can be current while a wait is pending, and the least and most that the wait can see in it."""
+
+    number: int
+    epoch: Epoch
+    low: int
+    high: int
+
+
+class Proof:
+    """A program with a run and cuts.
+
+    Attributes:
+        run: the events in their order.
+        history: the epochs of each cell.
+        epochs: those in which each wait on a cell with Sets may pass.
+        cuts: by thread, the (index, cut) of what is held, ascending.
+
+    """
+
+    def __init__(self, program: Program) -> None:
+        """Start with no run and no cuts."""
+        self.program = program
+        self.run: list[Event] = []
+        self.history = [[Epoch(start, None, [])] for _, start, _, _ in program.cells]
+        self.epochs: dict[Event, set[int]] = {}
+        self.cuts: dict[int, list[tuple[int, Cut]]] = defaultdict(list)
+        self._sure: dict[tuple[Event, int], int] = {}
+
+    def hold_of(self, event: Event) -> Cut | None:
+        """Return the cut of an event, or the nearest of a later one of its thread, before which it comes."""
+        held = self.cuts.get(event.thread, [])
+        at = bisect_left(held, event.index, key=operator.itemgetter(0))
+        return held[at][1] if at < len(held) else None
+
+    def before(self, x: Event, y: Event) -> bool:
+        """Say whether y cannot happen, in any schedule, while x has not."""
+        if x.thread == y.thread:
+            return x.index <= y.index
+        if x in y.needs or (y.issue is not None and y.issue.thread == x.thread and x.index <= y.issue.index):
+            return True
+        cut = self.hold_of(x)
+        return cut is not None and not cut.has(y)
+
+    def relation(self, wait: Event, change: Event) -> str:
+        """Say what a change of its cell is to a wait: "sure", "after" it, or "free" to come at any time.
+
+        Own changes before the wait are sure if they act at once, are forwarded, or a quiet completed them.
+        """
+        issue = change.issue or change
+        if issue.thread != wait.thread:
+            return "free"
+        if issue.index >= wait.index:
+            return "after"
+        quiets = self.program.quiets[wait.thread]
+        at = bisect_left(quiets, issue.index)
+        quiet = at < len(quiets) and quiets[at] < wait.index
+        return "sure" if change.issue is None or self.program.forwarding or quiet else "free"
+
+    def sure(self, wait: Event, number: int) -> int:
+        """Return what a wait sees in an epoch before any free credit has come.
+
+        Subtractions of others count as in the run: S2 sees that they are ordered with the wait.
+        """
+        if (wait, number) not in self._sure:
+            value, _, adds = self.history[wait.cell][number]
+            for add in adds:
+                relation = self.relation(wait, add)
+                if relation == "sure" or (relation == "free" and add.change < 0 and add.step < wait.step):
+                    value += add.change
+            self._sure[wait, number] = value
+        return self._sure[wait, number]
+
+    def free(self, wait: Event, epoch: Epoch) -> list[Event]:
+        """Return the credits of an epoch of which the wait does not know whether they have come."""
+        return [add for add in epoch.adds if add.change > 0 and self.relation(wait, add) == "free"]
+
+    def current(self, wait: Event) -> Iterator[Window]:
+        """Yield the epochs that can be current while a wait is pending; without cuts all can, with all credits."""
+        cut, epochs = self.hold_of(wait), self.history[wait.cell]
+        for number, epoch in enumerate(epochs):
+            opener = epoch.opener
+            own = opener is not None and self.relation(wait, opener) == "sure"
+            if opener is not None and not own and cut is not None and not cut.has(opener):
+                continue  # it has not begun
+            closer = epochs[number + 1].opener if number + 1 < len(epochs) else None
+            if closer is not None:
+                over = self.hold_of(closer)
+                if self.relation(wait, closer) == "sure" or (over and over.positions[wait.thread] < wait.index):
+                    continue  # it is over before the wait is reached
+            low = self.sure(wait, number)
+            most = sum(add.change for add in self.free(wait, epoch) if cut is None or cut.has(add))
+            yield Window(number, epoch, low, low + most)
+
+
+def passes(wait: Event, value: int) -> bool:
+    """Say whether a wait or test is true of a value."""
+    return COMPARE[wait.how](value, wait.amount)
+
+
+def values(wait: Event, low: int, high: int) -> list[int]:
+    """Return `low`, `high`, and the values between them where the comparison can change."""
+    return sorted({low, high, *(wait.amount + n for n in (-1, 0, 1) if low < wait.amount + n < high)})
+
+
+def replay(proof: Proof, run: Sequence[tuple[int, int]]) -> None:
+    """Take every step of the run, and keep what becomes of each cell."""
+    threads = proof.program.threads
+    at = [0] * len(threads)
+    for thread, count in run:
+        if not 0 <= thread < len(at) or not 0 < count <= len(threads[thread]) - at[thread]:
+            raise RejectedError(f"the run takes more steps of thread {thread} than there are")
+        for event in threads[thread][at[thread] : at[thread] + count]:
+            _take(proof, event)
+        at[thread] += count
+    if at != list(map(len, threads)):
+        raise RejectedError("the run does not take every step")
+
+
+def _take(proof: Proof, event: Event) -> None:
+    if any(other.step < 0 for other in event.needs):
+        raise RejectedError(f"the run takes {event} before what it needs")
+    if event.kind == "wait" and not passes(event, _seen(proof, event)):
+        raise RejectedError(f"the run takes {event} where it has to wait")
+    event.step = len(proof.run)
+    proof.run.append(event)
+    if event.sets:
+        proof.history[event.cell].append(Epoch(event.change, event, []))
+    elif event.change:
+        proof.history[event.cell][-1].adds.append(event)
+
+
+def _seen(proof: Proof, wait: Event) -> int:
+    """Return a cell's value in the eyes of a wait: with its own pending changes, if they are forwarded."""
+    base, _, adds = proof.history[wait.cell][-1]
+    value = base + sum(add.change for add in adds)
+    for own in proof.program.signals[wait.thread, wait.cell] if proof.program.forwarding else ():
+        if own.issue is not None and own.step < 0 <= own.issue.step:
+            value = own.change if own.sets else value + own.change
+    return value
+
+
+def take_epochs(proof: Proof, lines: Lines) -> None:
+    """Take what is claimed of waits on cells with Sets."""
+    for number, line in lines:
+        wait = _event(proof, line["wait"], number)
+        if wait.kind != "wait" or wait in proof.epochs:
+            raise RejectedError(f"{wait} is no wait, or stands here twice", number)
+        if not all(0 <= epoch < len(proof.history[wait.cell]) for epoch in line["epochs"]):
+            raise RejectedError(f"the cell of {wait} is not Set so often", number)
+        proof.epochs[wait] = set(line["epochs"])
+
+
+def take_cuts(proof: Proof, lines: Lines) -> None:
+    """Take the cuts, if they are closed."""
+    threads = proof.program.threads
+    taken: set[Event] = set()
+    for number, line in lines:
+        positions = line["cut"]
+        inside = (0 <= at <= len(stream) for at, stream in zip(positions, threads, strict=False))
+        if len(positions) != proof.program.actors or not all(inside):
+            raise RejectedError("a cut is one position in the stream of each actor", number)
+        for place in line["hold"]:
+            cut = Cut(_event(proof, place, number), positions, set())
+            if cut.held in taken:
+                raise RejectedError(f"{cut.held} is held twice", number)
+            taken.add(cut.held)
+            proof.program.spend(len(positions))
+            leak = escapes(proof, cut)
+            if leak is not None:
+                raise RejectedError(f"{leak} can leave the cut before {cut.held}", number)
+            proof.cuts[cut.held.thread].append((cut.held.index, cut))
+    for cuts in proof.cuts.values():
+        cuts.sort(key=operator.itemgetter(0))
+
+
+def _event(proof: Proof, place: list[int], line: int) -> Event:
+    thread, index = place
+    threads = proof.program.threads
+    if not 0 <= thread < len(threads) or not 0 <= index < len(threads[thread]):
+        raise RejectedError(f"there is no event {index} of thread {thread}", line)
+    return threads[thread][index]
+
+
+def escapes(proof: Proof, cut: Cut) -> Event | None:
+    """Return what can leave a cut before what it holds; None if the cut is closed.
+
+    Wires stay inside by themselves: they are in the cut as far as what they need is.
+    """
+    held = cut.held
+    if held.issue is None and cut.positions[held.thread] > held.index:
+        return held
+    for actor, at in enumerate(cut.positions):
+        for event in proof.program.threads[actor][at : at + 1]:
+            stopped = event is held or not all(cut.has(other) for other in event.needs)
+            if not stopped and (event.kind != "wait" or is_open(proof, event, cut)):
+                return event
+    return None
+
+
+def is_open(proof: Proof, wait: Event, cut: Cut) -> bool:
+    """Say whether a wait is true on a cut: in some epoch that has begun, enough free credits have come."""
+    epochs = proof.history[wait.cell]
+    for number in proof.epochs.get(wait, ()) if len(epochs) > 1 else (0,):
+        opener, low = epochs[number].opener, proof.sure(wait, number)
+        enough = [value for value in values(wait, low, LARGEST) if value < LARGEST and passes(wait, value)]
+        begun = opener is None or proof.relation(wait, opener) == "sure" or cut.has(opener)
+        if begun and enough:
+            come = sum(add.change for add in proof.free(wait, epochs[number]) if cut.has(add))
+            if low + come >= enough[0]:
+                return True
+    return False

@@ -1,0 +1,80 @@
+"""What each collective must give, by numpy alone: the inputs of all ranks in, the output of each rank out.
+
+The goldens of reductions reduce in the order in which the composites do, so that equal means equal bit
+for bit. `op` is the operator, `accumulate` the dtype to accumulate in (None: the inputs' own).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from asyncsim.collectives.reduce import ReduceOp
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncsim.collectives.reduce import Tile
+
+
+def broadcast(xs: Sequence[Tile], *, root: int = 0) -> list[Tile]:
+    """Every rank: the root's input, of any shape."""
+    return [xs[root]] * len(xs)
+
+
+def allgather(xs: Sequence[Tile]) -> list[Tile]:
+    """Every rank: the inputs of all, stacked."""
+    return [np.stack(xs)] * len(xs)
+
+
+def all_to_all(xs: Sequence[Tile]) -> list[Tile]:
+    """Rank r: everybody's row r, stacked."""
+    return [np.stack([x[r] for x in xs]) for r in range(len(xs))]
+
+
+def all_to_all_v(xs: Sequence[Tile], counts: Sequence[Sequence[int]]) -> list[Tile]:
+    """Rank r: the first ``counts[s][r]`` elements of row r of every rank s, one after another."""
+    return [np.concatenate([x[r, : count[r]] for x, count in zip(xs, counts, strict=True)]) for r in range(len(xs))]
+
+
+def reduce_scatter(
+    xs: Sequence[Tile],
+    *,
+    op: ReduceOp = ReduceOp.Sum,
+    accumulate: Any = None,  # noqa: ANN401 - whatever `Window` takes
+) -> list[Tile]:
+    """Rank r: everybody's row r reduced, its own one first, then the peers' ascending."""
+    return [op.reduce([x[r] for x in _own_first(xs, r)], accumulate=accumulate) for r in range(len(xs))]
+
+
+def all_reduce(
+    xs: Sequence[Tile],
+    *,
+    op: ReduceOp = ReduceOp.Sum,
+    accumulate: Any = None,  # noqa: ANN401 - whatever `Window` takes
+) -> list[Tile]:
+    """Every rank: all inputs reduced, its own one first: ranks may differ in the last bit."""
+    return [op.reduce(_own_first(xs, r), accumulate=accumulate) for r in range(len(xs))]
+
+
+def two_phase(
+    xs: Sequence[Tile],
+    *,
+    op: ReduceOp = ReduceOp.Sum,
+    accumulate: Any = None,  # noqa: ANN401 - whatever `Window` takes
+) -> list[Tile]:
+    """Every rank: all inputs, of P rows, reduced; row c as rank c reduces it."""
+    return [np.stack(reduce_scatter(xs, op=op, accumulate=accumulate))] * len(xs)
+
+
+def ring(xs: Sequence[Tile], *, op: ReduceOp = ReduceOp.Sum) -> list[Tile]:
+    """Every rank: all inputs reduced; of their elements, cut into P segments, segment s from rank s on around."""
+    flat = [x.ravel() for x in xs]
+    length = -(-flat[0].size // len(xs))
+    parts = [op.reduce([x[s * length : (s + 1) * length] for x in (*flat[s:], *flat[:s])]) for s in range(len(xs))]
+    return [np.concatenate(parts).reshape(xs[0].shape)] * len(xs)
+
+
+def _own_first(xs: Sequence[Tile], rank: int) -> list[Tile]:
+    return [xs[rank], *xs[:rank], *xs[rank + 1 :]]

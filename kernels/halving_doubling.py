@@ -1,0 +1,142 @@
+"""All-reduce by recursive halving and doubling: a reduce-scatter and an all-gather of log2(P) steps each.
+
+Going down, partners split the range that they have in common: each adds the half that it keeps. Going
+up again, each reads the half that the other has finished. No two ranks ever touch the same half at a
+time, so one sync a step suffices, also in place. It does not tell when the reads on the way up are
+done, and the next call's staging overwrites what they read.
+
+Source: Rabenseifner's algorithm; Thakur, Rabenseifner and Gropp, "Optimization of collective
+communication operations in MPICH", 2005.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from asyncsim import WAR, Kernel, ReduceOp, Signal, Window, kernel
+from kernels.pairs import core_of, meet, part, tree
+from kernels.rows import SIZE, Array, rows
+from kernels.script import main
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncsim import Rank, SignalView, WindowView
+
+
+def memory(size: int = SIZE, dtype: Any = np.float32) -> list[Window | Signal]:  # noqa: ANN401 - whatever numpy takes
+    """Declare the row, and a cell a rank: the credits from it."""
+    return [Window("data", (1, size), dtype), Signal("signal", ("P", 1), self_cleaning=True)]
+
+
+def distances(P: int) -> list[int]:
+    """Return the distances in the order of the way down: …, 4, 2, 1."""
+    return [1 << step for step in reversed(range(P.bit_length() - 1))]
+
+
+def golden(xs: Sequence[Array], *, op: ReduceOp = ReduceOp.Sum) -> list[Array]:
+    """Every rank: all rows reduced, in the order of the way down."""
+    return tree(xs, distances(len(xs)), op)
+
+
+def held(rank: int, distance: int, size: int, core: int) -> slice:
+    """Return what a rank keeps when it has split with its partner at `distance`: so many segments of the row."""
+    length = -(-size // core)
+    first = rank - rank % distance
+    return slice(min(first * length, size), min((first + distance) * length, size))
+
+
+async def keep(rank: Rank, data: WindowView, place: slice, tile: Array) -> None:
+    """Store to a part of the own row, which partners read."""
+    await rank.store(data[0, place], tile)
+
+
+async def part_of(rank: Rank, data: WindowView, partner: int, place: slice) -> Array:
+    """Read a part of a partner's row."""
+    return await rank.load(data.at(partner)[0, place])
+
+
+async def exchange(  # noqa: PLR0913 - what a rank of the core works with
+    rank: Rank, data: WindowView, signal: SignalView, met: Counter[int], size: int, op: ReduceOp
+) -> None:
+    """Reduce the rows of the core ranks, in place: down by halves, and up again."""
+    core = core_of(rank.size)
+    for distance in distances(rank.size):
+        partner, mine = rank.id ^ distance, held(rank.id, distance, size, core)
+        with rank.phase(f"halve {distance}"):
+            await meet(rank, signal, partner, met)  # ready: both have what they share
+            theirs = await part_of(rank, data, partner, mine)
+            await keep(rank, data, mine, op.combine(await rank.load(data[0, mine]), theirs))
+    own = held(rank.id, 1, size, core)
+    await keep(rank, data, own, op.finish(await rank.load(data[0, own]), rank.size))
+    for distance in reversed(distances(rank.size)):
+        partner = rank.id ^ distance
+        theirs_place = held(partner, distance, size, core)
+        with rank.phase(f"double {distance}"):
+            await meet(rank, signal, partner, met)  # ready: the other half is finished
+            await keep(rank, data, theirs_place, await part_of(rank, data, partner, theirs_place))
+
+
+@kernel(memory=memory(), inputs=rows, golden=golden, same_on_all_ranks=True)
+async def in_place(  # noqa: PLR0913 - the last one is the mistake
+    rank: Rank,
+    x: Array,
+    data: WindowView,
+    signal: SignalView,
+    *,
+    op: ReduceOp = ReduceOp.Sum,
+    end_sync: bool = True,
+) -> Array:
+    """In place, and in the end each rank meets its partners once more: they have read."""
+    core, met, whole = core_of(rank.size), Counter[int](), slice(0, x.size)
+    with rank.phase("stage"):
+        await keep(rank, data, whole, x)
+    if rank.id < core:
+        partners = [rank.id ^ distance for distance in distances(rank.size)]
+        lenders = [rank.id + core] if rank.id + core < rank.size else []
+        for lender in lenders:
+            await meet(rank, signal, lender, met)  # ready: the row can be borrowed
+            theirs = await part_of(rank, data, lender, whole)
+            await keep(rank, data, whole, op.combine(x, theirs))
+        await exchange(rank, data, signal, met, x.size, op)
+        for lender in lenders:
+            await meet(rank, signal, lender, met)  # ready: the result is there
+        readers = partners + lenders
+    else:
+        readers = [rank.id - core]
+        await meet(rank, signal, rank.id - core, met)
+        await meet(rank, signal, rank.id - core, met)
+        await keep(rank, data, whole, await part_of(rank, data, rank.id - core, whole))
+    if end_sync:
+        for reader in readers:
+            await meet(rank, signal, reader, met)  # read: the next call may stage
+    await part(rank, signal, met)
+    return await rank.load(data[0, whole])
+
+
+no_end_sync = in_place.variant(
+    about="Without the last meetings: the next call overwrites what partners still read on the way up.",
+    end_sync=False,
+    finds=WAR("next call"),
+)
+
+
+def make(
+    made: Kernel = in_place, *, size: int = SIZE, dtype: Any = np.float32, op: ReduceOp = ReduceOp.Sum  # noqa: ANN401
+) -> Kernel:  # fmt: skip
+    """Return one of the kernels above for another size, dtype or operator."""
+    return made.variant(
+        memory=memory(size, dtype),
+        inputs=partial(rows, size=size, dtype=dtype),
+        golden=partial(golden, op=op),
+        op=op,
+        finds=made.finds,
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(globals()))

@@ -1,0 +1,235 @@
+"""The laws of late memory and streams: machine and analysis against brute force, on small random programs.
+
+(a) The machine ends only where brute force can end, and can go wherever brute force goes. (b) Where the
+analysis flags nothing, the races it reports are exactly the pairs that can meet; a proved program has
+one final state; the findings do not depend on the run. (c) What is proved where writes land late is
+proved where they do not; what is proved where places keep no order, also where they do. (d) A rule that
+is taken out of the machine or of the analysis is noticed.
+
+2,000 programs in an ordinary run, 100,000 with ``--thorough``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trio
+from every_run import every_path
+from late_brute import TooManyStatesError, explore
+from late_law import Checked, check, judge, smallest
+from late_programs import FAMILIES, program_number
+from late_runs import HALF_MODELS, MEMORIES, Dice, run_once
+from late_toy import LATE_COPY, WRITING, parse
+
+from asyncsim.analysis import edges, order, races, streams
+from asyncsim.machine import wires
+from asyncsim.trace.late import MODELS
+
+if TYPE_CHECKING:
+    from late_toy import Program
+
+ORDINARY, THOROUGH = 2_000, 100_000
+SHOWN = 5
+TINY = 7
+"""Steps and landings of a program all runs of which are made."""
+STRONGER = {"ldst": ("sc",), "nic": ("sc", "ordered"), "forwarded": ("sc", "ldst"), "ordered": ("sc",), "sc": ()}
+"""Where a program that is proved must be proved, too."""
+FLOORS = {"racy": 0.3, "proved": 0.3, "flagged": 0.05, "hangs": 0.2, "midstream": 0.15, "streams": 0.1, "exact": 0.7}
+"""Shares of the programs: with fewer of a kind, the laws would say little."""
+
+
+@pytest.fixture(autouse=True)
+def _half_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Know the memory models that have only one of the two switches, too."""
+    for name, model in HALF_MODELS.items():
+        monkeypatch.setitem(MODELS, name, model)
+
+
+def test_the_laws(pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]) -> None:
+    total = THOROUGH if pytestconfig.getoption("--thorough") else ORDINARY
+    counts, wrong = trio.run(campaign, total)
+    with capsys.disabled():
+        if pytestconfig.getoption("capture") == "no":
+            print(table(counts))  # noqa: T201 - asked for with -s
+    assert not wrong, "\n".join(wrong)
+    every: Counter[str] = sum(counts.values(), Counter())
+    most = every["programs"]
+    assert every["too large"] <= 0.02 * most
+    for what, floor in FLOORS.items():
+        assert every[what] >= floor * most, f"only {every[what]} of {most} programs: {what}"
+
+
+def test_every_run_of_tiny_programs() -> None:
+    """What the machine can do, without help from brute force: all choices, in all runs."""
+
+    async def compare() -> int:
+        made = 0
+        for number in range(15):
+            for family in FAMILIES:
+                program = program_number(family, number, total=4)
+                memory = list(MEMORIES)[number % len(MEMORIES)]
+                if size(program) <= TINY:
+                    ends = {(await run_once(program, memory, path)).final for path in every_path()}
+                    assert ends == set(explore(program, MEMORIES[memory]).finals), f"{program} under {memory}"
+                    made += len(ends) > 1
+        return made
+
+    assert trio.run(compare) >= 10
+
+
+def no(*_: Any, **__: Any) -> bool:
+    """Stand in for a rule that says no."""
+    return False
+
+
+def yes(*_: Any, **__: Any) -> bool:
+    """Stand in for a rule that says yes."""
+    return True
+
+
+def nothing(*_: Any) -> Any:  # noqa: ANN401 - a list, or no result at all
+    """Stand in for a rule that finds nothing."""
+    return []
+
+
+def whole_rank(run: Any, wait: Any, change: Any) -> str:
+    """Stand in for what is sure with "of the same rank" where it must say "of the same actor"."""
+    said = relation(run, wait, change)
+    same = run.actors[wait[0]].rank == run.actors[change[0]].rank
+    return "sure" if said == "free" and same else said
+
+
+relation = streams.Streams.relation
+
+
+@pytest.mark.parametrize(
+    ("place", "rule", "instead", "family"),
+    [
+        (wires, "_same_place", no, "soup, local"),
+        (wires.Wires, "_may_go", yes, "message passing"),
+        (wires.Wires, "_is_seen", no, "soup, local"),
+        (wires, "_sets", no, "soup, own sets"),
+        (wires, "FENCE", "", "message passing, any way"),
+        (edges, "changes_commute", yes, "soup, set flags"),
+        (edges, "changes_commute", no, "message passing"),
+        (edges._Issuer, "_touching", nothing, "soup, copies"),
+        (edges, "FENCE", "", "message passing, any way"),
+        (edges, "QUIET", "", "message passing"),
+        (edges, "NOTIFY", "", "message passing"),
+        (edges, "PUT_SIGNAL", "", "message passing"),
+        (edges, "START", "", "streams"),
+        (edges, "JOIN", "", "streams"),
+        (edges, "SYNC", "", "streams"),
+        (order, "stores_of_one_rank", nothing, "soup, local"),
+        (races, "_forwarded", no, "soup, local"),
+        (races, "FETCH", "", "soup, local"),
+        (races, "_is_met", yes, "soup, local"),
+        (streams.Streams, "relation", whole_rank, "soup, streams sharing a cell"),
+    ],
+)
+def test_a_missing_rule_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, place: Any, rule: str, instead: Any, family: str
+) -> None:
+    """With any rule taken out, a few hundred programs suffice to find it wrong."""
+    monkeypatch.setattr(place, rule, instead)
+
+    async def is_noticed() -> bool:
+        for number in range(600):
+            if (await checked(family, number)).mistakes:
+                return True
+        return False
+
+    assert trio.run(is_noticed)
+
+
+def test_a_program_is_its_text() -> None:
+    for family in FAMILIES:
+        for number in range(20):
+            program = program_number(family, number)
+            assert eval(str(program), {"parse": parse}) == program  # noqa: S307 - our own text
+
+
+def size(program: Program) -> int:
+    """Return how many steps and landings a run of the program has."""
+    ops = [op for stream in program.streams for op in stream]
+    return sum(1 + (op.kind in WRITING) + (op.kind == LATE_COPY) + (op.change is not None) for op in ops)
+
+
+async def checked(family: str, number: int) -> Checked:
+    """Check the program of this number under the memory model that is its turn."""
+    return await check(program_number(family, number), list(MEMORIES)[number % len(MEMORIES)])
+
+
+async def campaign(total: int) -> tuple[dict[str, Counter[str]], list[str]]:
+    """Check `total` programs; return the counts by family, and the first few mistakes with shrunk programs."""
+    counts: dict[str, Counter[str]] = {family: Counter() for family in FAMILIES}
+    wrong: list[str] = []
+    for number in range(total):
+        family = list(FAMILIES)[number % len(FAMILIES)]
+        try:
+            one = await checked(family, number)
+        except TooManyStatesError:
+            counts[family].update(["programs", "too large"])
+            continue
+        counts[family].update(classes(one))
+        mistakes = [*one.mistakes, *await against_stronger(one)]
+        if mistakes and len(wrong) < SHOWN:
+            wrong.append(await explained(one) if one.mistakes else f"{one.program}, {one.memory}: {mistakes}")
+    return counts, wrong
+
+
+async def against_stronger(one: Checked) -> list[str]:
+    """Say where a proved program is not proved though less can happen there."""
+    if not one.said.proved:
+        return []
+    traces = {memory: (await run_once(one.program, memory, Dice(3))).trace for memory in STRONGER[one.memory]}
+    return [
+        f"proved under {one.memory}, but not under {memory}"
+        for memory, trace in traces.items()
+        if not judge(one.program, trace).proved
+    ]
+
+
+def classes(one: Checked) -> list[str]:
+    """Name what a checked program is."""
+    said, truth = one.said, one.truth
+    return ["programs"] + [
+        name
+        for name, holds in {
+            "racy": truth.races,
+            "hangs": truth.deadlocks,
+            "proved": said.proved,
+            "midstream": said.proved and one.waited_in_midstream,
+            "exact": said.exact,
+            "flagged": said.flagged,
+            "needless": said.flagged and len(truth.finals) == 1 and said.races == truth.races,
+            "untold": not said.applies,
+            "streams": len(one.program.actors) > len(one.program.ranks),
+            "mistaken": one.mistakes,
+        }.items()
+        if holds
+    ]
+
+
+async def explained(one: Checked) -> str:
+    """Shrink a program on which the law fails, and say how it does."""
+
+    async def is_wrong(smaller: Program) -> bool:
+        return bool((await check(smaller, one.memory)).mistakes)
+
+    small = await smallest(one.program, is_wrong)
+    return f"{small} under {one.memory}: {'; '.join((await check(small, one.memory)).mistakes)}"
+
+
+def table(counts: dict[str, Counter[str]]) -> str:
+    """Write the counts, a family a line."""
+    columns = ("programs", *FLOORS, "needless", "untold", "too large", "mistaken")
+    every: Counter[str] = sum(counts.values(), Counter())
+    lines = ["", f"{'family':34}" + "".join(f"{column:>11}" for column in columns)]
+    lines += [
+        f"{family:34}" + "".join(f"{count[column]:>11}" for column in columns)
+        for family, count in (*counts.items(), ("all", every))
+    ]
+    return "\n".join(lines)

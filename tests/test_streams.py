@@ -1,0 +1,375 @@
+"""Streams: further tasks of a rank, what starting, joining and meeting mean, and what of it is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from schedules import Scripted, run
+
+from asyncsim import Case, KernelError, MisuseError, Signal, Window, kernel, simulate
+from asyncsim.analysis.analyse import analyse
+from asyncsim.schedulers.table import make
+from asyncsim.trace.world import STREAM_BITS, STREAM_DEPTH, World
+
+ROW = Window("row", (4,), np.int32, initialised=True)
+CELL = Signal("cell", ("P",))
+
+
+def refused(program, memory=(ROW, CELL), **options):
+    """Return the error of a program on one rank."""
+    with pytest.raises(KernelError) as caught:
+        run(program, list(memory), **{"ranks": 1, "record": "x", **options})
+    return caught.value
+
+
+async def answer(rank, number=42):
+    """Do nothing and return a number."""
+    return number
+
+
+# What start, join and sync do.
+
+
+def test_joining_a_stream_gives_what_its_program_returned():
+    async def program(rank, row):
+        one, two = await rank.start(answer, rank.id + 1), await rank.start(answer)
+        return await rank.join(two), await rank.join(one), one.result
+
+    assert run(program, [ROW]).outputs == [[(42, 1, 1), (42, 2, 2)]]
+
+
+def test_a_stream_has_a_name_a_rank_and_a_place_after_its_parent():
+    async def inner(rank):
+        await rank.fence()
+        return rank.actor.name, rank.actor.order
+
+    async def outer(rank):
+        streams = [await rank.start(inner) for _ in range(2)]
+        return [rank.actor.name, rank.id, rank.size, rank.actor.order, *[await rank.join(s) for s in streams]]
+
+    async def program(rank, row):
+        return await rank.join(await rank.start(outer))
+
+    result = run(program, [ROW])
+    names = [[y[0], *(each[0] for each in y[4:])] for y in result.outputs[0]]
+    assert names == [["0.1", "0.1.1", "0.1.2"], ["1.1", "1.1.1", "1.1.2"]]
+    orders = [order for y in result.outputs[0] for order in (y[3], *(each[1] for each in y[4:]))]
+    assert orders == sorted(set(orders))
+    own = World(2, [ROW]).actors
+    assert own[0].order < orders[0] < orders[2] < own[1].order < orders[3]
+
+
+def test_a_stream_runs_beside_its_parent():
+    async def side(rank, row):
+        await rank.store(row[0], 1)
+        await rank.store(row[0], 2)
+
+    async def program(rank, row):
+        stream = await rank.start(side, row)
+        seen = [int(await rank.load(row[0])) for _ in range(3)]
+        await rank.join(stream)
+        return seen
+
+    assert run(program, [ROW], 0, "0.1", 0, "0.1", ranks=1).outputs == [[[1, 2, 2]]]
+    assert run(program, [ROW], ranks=1).outputs == [[[0, 0, 0]]]
+
+
+def test_a_join_waits_until_the_stream_has_finished():
+    async def side(rank):
+        await rank.fence()
+        await rank.fence()
+
+    async def program(rank):
+        await rank.join(await rank.start(side))
+
+    script = Scripted(0, 0, 0, 0)
+    simulate(Case(kernel(memory=[])(program), 1, 1), script)
+    assert script.names == [["0"], ["0.1"], ["0.1"], ["0"]]
+
+
+def test_streams_of_a_rank_share_its_memory_and_its_cells():
+    async def side(rank, row, cell):
+        await rank.wait(cell[1] >= 1)
+        await rank.store(row[0], 7)
+        await rank.notify(cell[0])
+
+    async def program(rank, row, cell):
+        stream = await rank.start(side, row, cell)
+        if rank.id == 1:
+            await rank.notify(cell.at(0)[1])
+            await rank.notify(cell[1])
+        await rank.wait(cell[0] >= 1)
+        seen = int(await rank.load(row[0]))
+        await rank.join(stream)
+        return seen
+
+    result = run(program, [ROW, CELL], record="x")
+    assert result.outputs == [[7, 7]]
+    assert analyse(result.trace).findings == []
+
+
+def test_a_barrier_holds_each_stream_until_all_have_come_and_can_be_used_again():
+    async def side(rank, barrier):
+        for _ in range(2):
+            await rank.sync(barrier)
+
+    async def program(rank):
+        barrier = rank.stream_barrier(2)
+        stream = await rank.start(side, barrier)
+        for _ in range(2):
+            await rank.fence()
+            await rank.sync(barrier)
+        await rank.join(stream)
+
+    script = Scripted(0, "0.1", 0, 0, 0, "0.1", "0.1", 0, 0)
+    result = simulate(Case(kernel(memory=[])(program), 1, 1), script, record="x")
+    assert script.names[:5] == [["0"], ["0"], ["0", "0.1"], ["0", "0.1"], ["0.1"]]
+    links = [(event.op.actor.name, event.op.link, event.op.amount) for event in result.trace.events]
+    assert [link for link in links if link[2]] == [
+        ("0", "0/1#0", 2), ("0.1", "0/1#0", 2), ("0.1", "0/1#1", 2), ("0", "0/1#1", 2),
+    ]  # fmt: skip
+
+
+def test_a_stream_belongs_to_the_call_and_the_phase_in_which_it_was_started():
+    async def side(rank):
+        with rank.phase("inner"):
+            await rank.fence()
+        return rank.call
+
+    async def program(rank):
+        with rank.phase("outer"):
+            stream = await rank.start(side)
+        return stream.actor.name, await rank.join(stream)
+
+    result = run(program, [], calls=2, ranks=1, record="x")
+    assert result.outputs == [[("0.1", 0)], [("0.2", 1)]]
+    phases = [(event.op.actor.name, event.call, event.phase) for event in result.trace.events]
+    assert phases == [
+        ("0", 0, "outer"), ("0.1", 0, "outer/inner"), ("0", 0, ""),
+        ("0", 1, "outer"), ("0.2", 1, "outer/inner"), ("0", 1, ""),
+    ]  # fmt: skip
+
+
+def test_what_starting_joining_and_meeting_order_is_no_race():
+    async def side(rank, row, barrier):
+        await rank.store(row[0], 1)
+        await rank.sync(barrier)
+        await rank.load(row[1])
+        await rank.store(row[2], 1)
+
+    async def program(rank, row):
+        barrier = rank.stream_barrier(2)
+        await rank.store(row[0], 0)
+        stream = await rank.start(side, row, barrier)
+        await rank.store(row[1], 5)
+        await rank.sync(barrier)
+        await rank.load(row[0])
+        await rank.join(stream)
+        await rank.load(row[2])
+
+    assert analyse(run(program, [ROW], record="x").trace).findings == []
+
+
+def test_what_nothing_orders_is_a_race_of_two_streams():
+    async def side(rank, row):
+        await rank.store(row[0], 1)
+
+    async def program(rank, row):
+        stream = await rank.start(side, row)
+        await rank.load(row[0])
+        await rank.join(stream)
+
+    (finding,) = analyse(run(program, [ROW], ranks=1, record="x").trace).findings
+    assert (finding.kind, {side.actor for side in finding.sides}) == ("race", {"0", "0.1"})
+
+
+@pytest.mark.parametrize("text", ["fifo", "eager", "starve:rank=0", "pct:depth=2,seed=4", "pos:seed=1", "random:seed=2"])
+def test_any_scheduler_can_choose_among_streams(text):
+    async def side(rank, row, cell):
+        await rank.store(row.at(1 - rank.id)[rank.id], rank.id + 1)
+        await rank.notify(cell.at(1 - rank.id)[0])
+
+    async def program(rank, row, cell):
+        streams = [await rank.start(side, row, cell) for _ in range(3)]
+        await rank.wait(cell[0] >= 3)
+        for stream in streams:
+            await rank.join(stream)
+        return int(await rank.load(row[1 - rank.id]))
+
+    case = Case(kernel(memory=[ROW, CELL])(program), 2, 1)
+    one, two = make(text), make(text)
+    assert [simulate(case, one).outputs for _ in range(2)] == [[[2, 1]], [[2, 1]]]
+    assert simulate(case, two).choices == simulate(case, make(text)).choices
+
+
+# What is refused.
+
+
+def test_an_exception_in_a_stream_carries_its_rank_and_line():
+    async def side(rank):
+        await rank.fence()
+        if rank.id == 1:
+            raise ValueError("lost")  # the line
+
+    async def program(rank, *memory):
+        await rank.join(await rank.start(side))
+
+    error = refused(program, ranks=2)
+    assert (error.rank, error.call) == (1, 0)
+    assert 'raise ValueError("lost")  # the line' in str(error)
+    assert isinstance(error.__cause__, ValueError)
+    assert error.trace.footer.ending == "stopped"
+
+
+def test_a_stream_must_be_joined_by_the_call_that_started_it():
+    async def side(rank):
+        await rank.start(answer)
+
+    async def program(rank, *memory):
+        await rank.start(side)
+
+    assert "rank 0 returns while its stream 0.1 runs; join each stream" in str(refused(program))
+
+    async def joined(rank, *memory):
+        await rank.join(await rank.start(side))
+
+    assert "rank 0 returns while its stream 0.1.1 runs" in str(refused(joined))
+
+
+async def join_twice(rank, *memory):
+    stream = await rank.start(answer)
+    await rank.join(stream)
+    await rank.join(stream)
+
+
+async def join_something_else(rank, *memory):
+    await rank.join(answer)
+
+
+async def join_a_grandchild(rank, *memory):
+    async def side(rank, kept):
+        kept.append(await rank.start(answer))
+        await rank.join(kept[0])
+
+    kept = []
+    await rank.join(await rank.start(side, kept))
+    await rank.join(kept[0])
+
+
+async def start_no_function(rank, *memory):
+    await rank.start(3)
+
+
+async def start_no_coroutine(rank, *memory):
+    await rank.join(await rank.start(lambda _: 3))
+
+
+async def start_with_too_few_arguments(rank, *memory):
+    async def side(rank, number):
+        return number
+
+    await rank.join(await rank.start(side))
+
+
+async def barrier_of_none(rank, *memory):
+    rank.stream_barrier(0)
+
+
+async def sync_with_a_signal(rank, row, cell):
+    await rank.sync(cell)
+
+
+async def three_at_a_barrier_for_two(rank, *memory):
+    async def side(rank, barrier):
+        await rank.sync(barrier)
+
+    barrier = rank.stream_barrier(2)
+    streams = [await rank.start(side, barrier) for _ in range(3)]
+    for stream in streams:
+        await rank.join(stream)
+
+
+async def foreign_barrier(rank, *memory, kept=[]):  # noqa: B006 - it is the ranks that share it here
+    kept.append(rank.stream_barrier(1))
+    await rank.sync(kept[0])
+
+
+async def await_what_is_no_operation(rank, *memory):
+    async def side(rank):
+        import trio  # noqa: PLC0415 - as a mistaken author would
+
+        await trio.lowlevel.checkpoint()
+
+    await rank.join(await rank.start(side))
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (join_twice, "rank 0: join(0.1); join a stream that this actor started, once"),
+        (join_something_else, "join a stream that this actor started, once"),
+        (join_a_grandchild, "rank 0: join(0.1.1); join a stream that this actor started, once"),
+        (start_no_function, "rank 0: start(3); give an async function"),
+        (start_no_coroutine, "a program returned an object of type int at once; give an async function"),
+        (start_with_too_few_arguments, "missing 1 required positional argument: 'number'"),
+        (barrier_of_none, "rank 0: stream_barrier(0); give the number of streams that meet"),
+        (sync_with_a_signal, "rank 0: sync takes a stream barrier of this rank, rank.stream_barrier(n)"),
+        (three_at_a_barrier_for_two, "stream barrier 0/1 is for 2 streams; 0.3 is one too many"),
+        (await_what_is_no_operation, "the kernel awaits something that is no operation of its rank"),
+    ],
+)
+def test_misuse_of_streams_is_explained(program, message):
+    error = refused(program)
+    assert message in str(error)
+    assert "0x" not in str(error)
+
+
+def test_a_barrier_of_another_rank_is_refused():
+    assert "rank 1: sync takes a stream barrier of this rank" in str(refused(foreign_barrier, ranks=2))
+
+
+def test_there_are_limits_to_streams():
+    actor = World(1, []).actors[0]
+    with pytest.raises(MisuseError, match=r"actor 0: too many streams; they go 4 deep and 4095 an actor"):
+        actor.stream(1 << STREAM_BITS)
+    for _ in range(STREAM_DEPTH):
+        actor = actor.stream(1)
+    with pytest.raises(MisuseError, match="actor 0.1.1.1.1: too many streams"):
+        actor.stream(1)
+
+
+# What hangs.
+
+
+def test_a_deadlock_names_blocked_streams_joins_and_meetings():
+    async def waits(rank, cell):
+        await rank.wait(cell[0] >= 5)
+
+    async def meets(rank, barrier):
+        await rank.sync(barrier)
+
+    async def program(rank, cell):
+        barrier = rank.stream_barrier(3)
+        one, two = await rank.start(waits, cell), await rank.start(meets, barrier)
+        await rank.join(one)
+        await rank.sync(barrier)
+        await rank.join(two)
+
+    result = run(program, [CELL], ranks=1, record="x")
+    assert result.ending == "deadlock"
+    pending = [(event.op.actor.name, str(event.op)) for event in result.trace.footer.pending]
+    assert pending == [("0", "join 0.1"), ("0.1", "wait cell[0]@0 >= 5"), ("0.2", "sync 0/1#0")]
+    (finding,) = analyse(result.trace).findings
+    assert (finding.kind, finding.pairs) == ("deadlock", 3)
+    assert "waits to join stream 0.1, which is blocked itself" in finding.why
+    assert "cell[0]@0 >= 5 (have 0, need 5): never sent" in finding.why
+    assert "a stream barrier to which 1 of 3 streams have come" in finding.why
+
+
+def test_a_poll_that_nobody_satisfies_hangs():
+    async def program(rank, row):
+        await rank.poll(row[0], lambda tile: tile == 3)
+
+    result = run(program, [ROW], ranks=1, record="x")
+    assert result.ending == "deadlock"
+    assert "polls row[0]@0, and nobody will write there any more" in analyse(result.trace).findings[0].why
