@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench field clean
 
 demo: .venv/.done  ## two calls back to back: one barrier too few, found, shown and replayed
 	$(BIN)/asyncsim demo
@@ -18,6 +18,9 @@ lint: .venv/.done  ## style, format and types
 
 bench: .venv/.done  ## what is measured, one file a question
 	@for file in tests/bench_*.py; do $(BIN)/python "$$file" || exit 1; done
+
+field: .venv/.done  ## real mistakes, buggy and fixed, against what must be found
+	$(BIN)/asyncsim check --all field
 
 clean:  ## back to what is in the repository
 	rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist

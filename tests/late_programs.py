@@ -78,6 +78,9 @@ FAMILIES: dict[str, Family] = {
     "soup": Family((*_DATA, *_SYNC)),
     "soup, ordered": Family((*_DATA, *_SYNC, *_ORDER)),
     "soup, put with signal": Family((*_DATA, PUT_SIGNAL, PUT_SIGNAL, PUT_SIGNAL, WAIT, WAIT, WAIT, FENCE), total=9),
+    "soup, pipelined": Family(
+        (STORE, PUT_SIGNAL, PUT_SIGNAL, RELAXED, WAIT, WAIT, LOAD, LOAD, FENCE), ranks=(2,), local=True, own=(1,), total=9
+    ),
     "soup, copies": Family((COPY, LATE_COPY, LATE_COPY, ADD, *_DATA, *_SYNC, *_ORDER), ranks=(2,), total=9),
     "soup, local": Family((COPY, LATE_COPY, ADD, *_DATA, *_DATA, QUIET), ranks=(1,), local=True, total=6, streams=1),
     "soup, set flags": Family((*_DATA, *_SYNC, PUT_SIGNAL), changes=_SETS, compares=(">=", "=="), expected=(1, 2)),

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from everything_late import late
 
 from asyncsim import Case, DivergenceError, KernelError, MisuseError, Signal, Window, kernel, simulate
 from asyncsim.checking.replay import replay
 from asyncsim.machine.kernel import Kernel
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.schedulers.random import Random
+from asyncsim.schedulers.table import make
 from asyncsim.trace.event import Digest
 from asyncsim.trace.jsonl import read_trace, write_trace
-from asyncsim.trace.token import Token
+from asyncsim.trace.token import Token, decode, encode
 from kernels.reduce_scatter import builtin, no_post_barrier
 
 data = Window("data", (2,), np.int32)
@@ -241,6 +245,70 @@ def test_a_token_knows_how_the_run_ended():
     assert replay(Token.of(trace.header, trace.choices[:2], ending="step-limit"), pair).steps == 2
     with pytest.raises(DivergenceError, match="step 4: the ending differs; recorded: deadlock; met: complete"):
         replay(Token.of(trace.header, trace.choices, ending="deadlock"), pair)
+
+
+@pytest.mark.parametrize("options", [{"memory": "sc"}, {"memory": "ldst"}, {"memory": "nic", "atom": 5}])
+@pytest.mark.parametrize("text", ["fifo", "random:seed=4", "pct:seed=1", "starve:rank=0"])
+def test_a_run_with_streams_and_landings_is_replayed(text, options):
+    trace = recorded(late, scheduler=make(text), **options)
+    for source in (trace, from_file(trace)):
+        assert written(replay(source, late).run.trace) == written(trace)
+    token = decode(encode(Token.of(trace.header, trace.choices, ending="complete")))
+    assert token.atom == options.get("atom")
+    again = replay(token, late).run.trace
+    again.header.scheduler = trace.header.scheduler
+    assert written(again) == written(trace)
+
+
+@pytest.mark.parametrize("steps", [1, 12, 30])
+def test_a_run_with_landings_that_was_cut_off_is_replayed(steps):
+    trace = recorded(late, scheduler=Random(3), memory="nic", max_steps=steps)
+    assert trace.footer.ending == "step-limit"
+    assert any(event.op.actor.wire for event in trace.footer.pending) or steps == 1
+    assert written(replay(from_file(trace), late).run.trace) == written(trace)
+
+
+def test_another_memory_model_is_a_divergence():
+    trace = recorded(late, scheduler=Random(3), memory="nic")
+    for model in ("sc", "ldst:atom=3"):
+        trace.header.memory = model
+        with pytest.raises(DivergenceError, match=r"step \d+"):
+            replay(trace, late)
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [("land", "link"), ("sync", "amount"), ("put", "late"), ("notify", "relaxed"), ("put_signal", "amount")],
+)
+def test_every_part_of_an_operation_is_compared(kind, change):
+    trace = recorded(late, memory="nic")
+    value = {"link": "x", "amount": 5}.get(change, True)
+    event = next(e for e in trace.events if e.op.kind == kind and getattr(e.op, change) != value)
+    setattr(event.op, change, value)
+    with pytest.raises(DivergenceError) as caught:
+        replay(trace, late)
+    assert caught.value.step == event.step
+
+
+def test_a_trace_does_not_depend_on_the_process():
+    program = (
+        "import sys\n"
+        "from test_replay import late, make, recorded, written\n"
+        "for text in ('fifo', 'random:seed=3', 'pct:seed=3', 'pos:seed=3', 'surw:seed=3'):\n"
+        "    sys.stdout.write(written(recorded(late, scheduler=make(text), memory='nic', atom=5)))\n"
+    )
+    printed = {
+        subprocess.run(  # noqa: S603 - this interpreter, on the text above
+            [sys.executable, "-c", program], env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+            capture_output=True, check=True, text=True,
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    (text,) = printed
+    assert text.startswith(written(recorded(late, memory="nic", atom=5)))
+    for one in text.split('{"event":"header"')[1:]:
+        trace = read_trace(io.StringIO('{"event":"header"' + one))
+        assert written(replay(trace, late).run.trace) == '{"event":"header"' + one
 
 
 def test_the_given_kernel_is_run_and_no_other():

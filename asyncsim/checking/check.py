@@ -51,6 +51,7 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
     ranks: int = 4,
     calls: int = 2,
     memory: str = "sc",
+    atom: int | None = None,
     seed: int = 0,
     scheduler: str = "fifo",
     budget: int = BUDGET,
@@ -68,6 +69,7 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
         ranks: P.
         calls: back to back on the same memory; two show what one call does to the next.
         memory: the memory model.
+        atom: a tile of more elements lands in pieces of so many; None: whole.
         seed: of the inputs.
         scheduler: of the reference run, as text; the verdict does not depend on it.
         budget: how many executions an exhaustive exploration may take; 0: none is tried.
@@ -86,7 +88,7 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 0:
         raise MisuseError(f"budget={budget!r}; give the number of executions that may be explored, 0 for none")
     started = time.perf_counter()
-    case = Case(kernel, ranks, calls, memory, seed)
+    case = Case(kernel, ranks, calls, memory, seed, atom=atom)
     report = await _Check(case, Keeper(case, save), budget, samples, progress).run(scheduler)
     report.seconds = time.perf_counter() - started
     return report
@@ -103,6 +105,7 @@ class _Check:
         self.budget = budget
         self.samples = samples
         self.exhausted = False
+        self.explored = False
         self.progress = progress
         self.judge = Judge(case)
         self.findings: list[Finding] = []
@@ -140,6 +143,7 @@ class _Check:
         return Report(
             self.case, verdict, scope, harmful + rest, notes,
             schedules=self.schedules, steps=len(reference.choices), interrupted=self.interrupted,
+            one_run=not self.explored and not self.interrupted,
         )  # fmt: skip
 
     async def _simulate(self, scheduler: str) -> Run:
@@ -202,6 +206,7 @@ class _Check:
     async def _scope_without_proof(self, reference: Run) -> str:
         """Explore, if nothing harmful was shown so far, and say what was done."""
         steps = max(len(reference.choices), 1)
+        self.explored = not self._refuted
         if not self._refuted and (budget := min(self.budget, EXHAUST_STEPS // steps)):
             explored = await self._exhaust(budget)
             if explored is not None and explored.complete and not self._refuted:
@@ -255,13 +260,21 @@ class _Check:
 
 def stream_difference(a: Trace, b: Trace) -> str | None:
     """Return how an actor's operations differ between two runs, in words; None if they do not."""
-    for actor in a.header.world.actors:
-        own, other = ([_content(event) for event in trace.events if event.op.actor is actor] for trace in (a, b))
+    streams = [_by_actor(trace) for trace in (a, b)]
+    for name in sorted({*streams[0], *streams[1]}):
+        own, other = (stream.get(name, []) for stream in streams)
         for index, (x, y) in enumerate(zip_longest(own, other)):
             if x != y:
                 step = x or y
-                return f"differs in rank {actor.rank}'s operation {index} ({step[0] if step else ''})"
+                return f"differs in actor {name}'s operation {index} ({step[0] if step else ''})"
     return None
+
+
+def _by_actor(trace: Trace) -> dict[str, list[tuple[str, bytes | Digest | None]]]:
+    streams: dict[str, list[tuple[str, bytes | Digest | None]]] = {}
+    for event in trace.events:
+        streams.setdefault(event.op.actor.name, []).append(_content(event))
+    return streams
 
 
 def _content(event: Event) -> tuple[str, bytes | Digest | None]:

@@ -27,6 +27,7 @@ class Report:
         steps: of the reference run.
         seconds: the whole check took.
         interrupted: Ctrl-C ended it early; the verdict is of what was done.
+        one_run: one run and its analysis decided, with witnesses but without exploring other schedules.
 
     """
 
@@ -39,6 +40,7 @@ class Report:
     steps: int = 0
     seconds: float = 0.0
     interrupted: bool = False
+    one_run: bool = False
 
     @property
     def refuted(self) -> bool:
@@ -52,5 +54,6 @@ class Report:
             "kernel": case.kernel.ref, "ranks": case.ranks, "calls": case.calls, "memory": case.memory,
             "verdict": self.verdict, "steps": self.steps, "seconds": round(self.seconds, 6),
             "findings": [finding.to_json() for finding in self.findings],
-            "scope": self.scope, "notes": self.notes, "schedules": self.schedules, "interrupted": self.interrupted,
+            "scope": self.scope, "notes": self.notes, "schedules": self.schedules, "one_run": self.one_run,
+            "interrupted": self.interrupted,
         }  # fmt: skip

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from asyncsim.checking.check import check
+from asyncsim.cli.field import show_field
 from asyncsim.cli.judge import judge_all
 from asyncsim.cli.options import Options, shared_options
 
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
 
 
 @click.command("check")
-@click.argument("kernels", metavar="KERNEL...", nargs=-1, required=True)
+@click.argument("kernels", metavar="KERNEL...", nargs=-1)
+@click.option("--all", "corpus", type=click.Choice(["field"]), help="Judge a whole corpus against what it must give.")
+@click.option("--atom", type=click.IntRange(min=1), metavar="N", help="Tiles of more elements land in pieces of N.")
 @shared_options
 @click.pass_context
-def check_command(ctx: click.Context, kernels: tuple[str, ...], *, options: Options) -> None:
+def check_command(
+    ctx: click.Context, kernels: tuple[str, ...], *, corpus: str | None, atom: int | None, options: Options
+) -> None:
     """Prove or refute a kernel from one run.
 
     KERNEL is module:name, the short name of a kernel that `asyncsim list` shows, or file.py:name.
@@ -32,7 +37,15 @@ def check_command(ctx: click.Context, kernels: tuple[str, ...], *, options: Opti
         asyncsim check reduce_scatter:builtin
         asyncsim check reduce_scatter:no_post_barrier -P 2,3,4 --save witnesses
         asyncsim check my_kernels.py:all_reduce -d 0,1 --calls 1 --json
+        asyncsim check --all field
     """  # noqa: D301 - click keeps the lines after a backspace as they are
+
+    if corpus is not None:
+        if kernels:
+            raise click.UsageError("--all judges a corpus, each case as it is meant; give no kernel beside it")
+        ctx.exit(show_field(seed=options.seed, as_json=options.json))
+    if not kernels:
+        raise click.UsageError("which kernel? Give one: asyncsim check reduce_scatter:builtin (asyncsim list shows all)")
 
     def judge(kernel: Kernel, ranks: int, progress: Callable[[Progress], None] | None) -> Report:
         return check(
@@ -40,6 +53,7 @@ def check_command(ctx: click.Context, kernels: tuple[str, ...], *, options: Opti
             ranks=ranks,
             calls=options.calls,
             memory=options.memory,
+            atom=atom,
             seed=options.seed,
             save=options.save,
             progress=progress,

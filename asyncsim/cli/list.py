@@ -7,20 +7,26 @@ import json
 import click
 
 from asyncsim.checking.locate import all_kernels
+from asyncsim.cli.field import show_field
 from asyncsim.views.table import table_text
 
 
 @click.command("list")
+@click.option("--field", is_flag=True, help="Judge the corpus of real mistakes; show what is expected and what is found.")
 @click.option("--json", "as_json", is_flag=True, help="Print an array of JSON objects.")
-def list_command(*, as_json: bool) -> None:
+@click.pass_context
+def list_command(ctx: click.Context, *, field: bool, as_json: bool) -> None:
     """Show the kernels that come with asyncsim, and what each must give.
 
     What a kernel must give is meant for two calls back to back.
 
     \b
-    Example:
+    Examples:
         asyncsim list
+        asyncsim list --field
     """  # noqa: D301 - click keeps the lines after a backspace as they are
+    if field:
+        ctx.exit(show_field(as_json=as_json))
     kernels = all_kernels()
     if as_json:
         objects = [
