@@ -71,16 +71,14 @@ async def two_syncs(  # noqa: PLR0913 - the last one is the mistake
         await keep(rank, data, acc)
     for distance in distances(rank.size) if rank.id < core else ():
         partner = rank.id ^ distance
+        last = 2 * distance == core
         with rank.phase(f"distance {distance}"):
             await meet(rank, signal, partner, met)  # ready: both rows are there
             theirs = await row_of(rank, data, partner, x.size)
             if read_sync:
                 await meet(rank, signal, partner, met)  # read: both rows may be overwritten
             acc = op.combine(acc, theirs)
-            await keep(rank, data, acc)
-    if rank.id < core:
-        acc = op.finish(acc, rank.size)
-        await keep(rank, data, acc)
+            await keep(rank, data, op.finish(acc, rank.size) if last else acc)
     other = lender if rank.id < core else rank.id - core
     if other < rank.size:
         await meet(rank, signal, other, met)  # ready: the result is there

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from asyncsim.analysis.classes import CellClass, classes_of
 from asyncsim.analysis.clocks import Clocks
 from asyncsim.analysis.contracts import leftover_credits, unwritten_reads
 from asyncsim.analysis.deadlock import deadlock
@@ -44,6 +45,7 @@ class Analysis:
         reasons: why the theory does not apply; empty if it does.
         exact: no flag was raised, so races are exactly those that some schedule shows.
         fast: vector clocks decided; False: frontiers.
+        cells: why counting credits was enough for each cell, or why not.
 
     """
 
@@ -52,6 +54,7 @@ class Analysis:
     reasons: list[str]
     exact: bool
     fast: bool
+    cells: list[CellClass]
 
     @property
     def applies(self) -> bool:
@@ -77,8 +80,7 @@ def analyse(trace: Trace, *, order: str = "auto", fair: Trace | None = None) -> 
 
     """
     streams = Streams(trace)
-    found, guards = order_of(streams, order)
-    del guards
+    found, _ = order_of(streams, order)
     suspects = list(races(streams, found))
     flags = list(chain(signal_races(streams, found), unstable_waits(streams, found), overflows(streams, found)))
     own = list(chain(unwritten_reads(streams), leftover_credits(streams)))
@@ -86,10 +88,10 @@ def analyse(trace: Trace, *, order: str = "auto", fair: Trace | None = None) -> 
     findings += findings_of(streams, chain(suspects, flags, own), FairOrder(streams, fair))
     if streams.deadlocked:
         findings.append(deadlock(streams))
+    tests = list(undetermined_tests(streams, found))
     reasons = [
-        f"the answer of rank {test.event.op.actor.rank}'s '{test.event.op}' depends on the schedule"
-        for test in undetermined_tests(streams, found)
-    ][:1]
+        f"the answer of rank {test.event.op.actor.rank}'s '{test.event.op}' depends on the schedule" for test in tests[:1]
+    ]
     reasons += [
         f"rank {event.op.actor.rank} polls data ({event.op})"
         for stream in streams.events
@@ -104,4 +106,5 @@ def analyse(trace: Trace, *, order: str = "auto", fair: Trace | None = None) -> 
         for suspect in suspects
         if suspect.kind == "race"
     }
-    return Analysis(findings, race_pairs, reasons, not flags and not reasons, isinstance(found, Clocks))
+    cells = classes_of(streams, flags, tests)
+    return Analysis(findings, race_pairs, reasons, not flags and not reasons, isinstance(found, Clocks), cells)

@@ -143,7 +143,7 @@ class _Check:
         return Report(
             self.case, verdict, scope, harmful + rest, notes,
             schedules=self.schedules, steps=len(reference.choices), interrupted=self.interrupted,
-            one_run=not self.explored and not self.interrupted,
+            one_run=not self.explored and not self.interrupted, explanation=_explanation(analysis),
         )  # fmt: skip
 
     async def _simulate(self, scheduler: str) -> Run:
@@ -285,6 +285,11 @@ def _trace(run: Run) -> Trace:
     if run.trace is None:
         raise RuntimeError("the run was not recorded")
     return run.trace
+
+
+def _explanation(analysis: Analysis) -> list[str]:
+    how = "vector clocks: every awaited cell has one remote producer" if analysis.fast else "frontiers"
+    return [f"must-happen-before by {how}", *map(str, analysis.cells)]
 
 
 def _proof_scope(reference: Run) -> str:

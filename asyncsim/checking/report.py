@@ -27,6 +27,7 @@ class Report:
         steps: of the reference run.
         seconds: the whole check took.
         interrupted: Ctrl-C ended it early; the verdict is of what was done.
+        explanation: the class of each cell, and how the order was found; for who asks for it.
         one_run: one run and its analysis decided, with witnesses but without exploring other schedules.
 
     """
@@ -41,6 +42,7 @@ class Report:
     seconds: float = 0.0
     interrupted: bool = False
     one_run: bool = False
+    explanation: list[str] = field(default_factory=list)
 
     @property
     def refuted(self) -> bool:

@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 @click.command("check")
 @click.argument("kernels", metavar="KERNEL...", nargs=-1)
 @click.option("--all", "corpus", type=click.Choice(["field"]), help="Judge a whole corpus against what it must give.")
+@click.option("--explain", is_flag=True, help="Say for each cell why counting its credits was enough, or why not.")
 @click.option("--atom", type=click.IntRange(min=1), metavar="N", help="Tiles of more elements land in pieces of N.")
 @shared_options
 @click.pass_context
 def check_command(
-    ctx: click.Context, kernels: tuple[str, ...], *, corpus: str | None, atom: int | None, options: Options
+    ctx: click.Context, kernels: tuple[str, ...], *, corpus: str | None, atom: int | None, explain: bool, options: Options
 ) -> None:
     """Prove or refute a kernel from one run.
 
@@ -59,4 +60,4 @@ def check_command(
             progress=progress,
         )
 
-    ctx.exit(judge_all(kernels, options, judge))
+    ctx.exit(judge_all(kernels, options, judge, explain=explain))

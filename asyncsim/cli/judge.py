@@ -27,7 +27,7 @@ WIDEST = 110
 _COLOURS = {REFUTED: "red", SURVIVED: "yellow"}
 
 
-def judge_all(names: Sequence[str], options: Options, judge: Judge) -> int:
+def judge_all(names: Sequence[str], options: Options, judge: Judge, *, explain: bool = False) -> int:
     """Judge each kernel at each P.
 
     Ctrl-C ends the one under way with what was found until then, and leaves out those after it.
@@ -36,6 +36,7 @@ def judge_all(names: Sequence[str], options: Options, judge: Judge) -> int:
         names: the kernels, as the user names them.
         options: how.
         judge: makes the report of one kernel at one P.
+        explain: print why the theory applies, cell by cell.
 
     Returns:
         The exit status: 1 if one of the reports refutes, else 0.
@@ -56,7 +57,7 @@ def judge_all(names: Sequence[str], options: Options, judge: Judge) -> int:
             break
         reports.append(report)
         if not options.json:
-            click.echo("\n" * (len(reports) > 1) + coloured(report_text(report, width=width())), nl=False)
+            click.echo("\n" * (len(reports) > 1) + coloured(report_text(report, width=width(), explain=explain)), nl=False)
         if report.interrupted:
             break
     if len(reports) < len(cases):

@@ -48,11 +48,12 @@ _ORDERED = ("race", "signal-race", "unstable-wait", "order-dependent-sum")
 _BENIGN = "both orders give the same bits here, so no result shows it; it is still a race, and nothing is proved"
 
 
-def report_text(report: Report, *, width: int = WIDTH) -> str:
+def report_text(report: Report, *, width: int = WIDTH, explain: bool = False) -> str:
     """Return the whole report, with a line feed at its end.
 
     Args:
         report: of `check` or `explore`.
+        explain: add the class of each cell, and how the order was found.
         width: where sentences wrap; lines to be pasted, and source lines, are never cut.
 
     """
@@ -64,6 +65,10 @@ def report_text(report: Report, *, width: int = WIDTH) -> str:
         lines.append("")
         for note in report.notes:
             lines += _wrapped(f"note: {note}", width, "  ")
+    if explain and report.explanation:
+        lines.append("")
+        for line in report.explanation:
+            lines += _wrapped(line, width, "  ")
     lines += ["", f"  {_count(report.schedules, 'run')} in {report.seconds:.2f} s"]
     return "\n".join(lines) + "\n"
 

@@ -1,0 +1,68 @@
+"""The class of each cell: why counting its credits is enough, or what stands against it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from asyncsim.analysis.group import Suspect
+    from asyncsim.analysis.streams import History, Streams, Wait
+
+MONOTONE = "monotone: it is only added to"
+SELF_CLEANING = "self-cleaning: only the actor that waits subtracts from it"
+EPOCHS = "epochs by ordered Sets"
+ORDERED = "subtractions by others, each ordered with every wait"
+OUTSIDE = "outside the theory"
+
+
+@dataclass(frozen=True, slots=True)
+class CellClass:
+    """Cells of one signal that the analysis could treat alike.
+
+    Args:
+        signal: the signal.
+        cells: how many of its cells, over all ranks, were used so.
+        name: one of the classes above.
+        why: for cells outside the theory, what was found; else empty.
+
+    """
+
+    signal: str
+    cells: int
+    name: str
+    why: str = ""
+
+    def __str__(self) -> str:
+        """Write it as a line of a report."""
+        count = f"{self.cells} cell{'s' if self.cells > 1 else ''}"
+        return f"{self.signal}: {count}, {self.name}{f' ({self.why})' if self.why else ''}"
+
+
+def classes_of(streams: Streams, flags: Iterable[Suspect], undetermined: Iterable[Wait]) -> list[CellClass]:
+    """Return the classes of all cells that the run used, signal by signal."""
+    against: dict[int, str] = {test.slot: "the answer of a test depends on the schedule" for test in undetermined}
+    for flag in flags:
+        cell = streams.event(flag.places[0]).op.cell
+        if cell is not None:
+            against.setdefault(cell.slot, flag.kind)
+    counts: dict[tuple[str, str, str], int] = {}
+    for slot in sorted(streams.histories):
+        history = streams.histories[slot]
+        why = against.get(slot, "")
+        key = (history.cell.signal, OUTSIDE if why else _class(streams, history), why)
+        counts[key] = counts.get(key, 0) + 1
+    return [CellClass(signal, cells, name, why) for (signal, name, why), cells in counts.items()]
+
+
+def _class(streams: Streams, history: History) -> str:
+    if history.sets:
+        return EPOCHS
+    taken = [place for place, amount, _ in history.adds if amount < 0]
+    if not taken:
+        return MONOTONE
+    waits = [wait.place for wait in history.waits]
+    own = all(streams.relation(wait, place) != "free" for wait in waits for place in taken)
+    return SELF_CLEANING if own else ORDERED
