@@ -8,29 +8,24 @@ Source: step 13 of PyPTO's distributed tutorial, and the lowering of ``pld.tenso
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from asyncsim import WAR, Kernel, Signal, Window, allgather, barrier, golden, kernel, settle
+from asyncsim import WAR, Signal, Window, allgather, barrier, golden, kernel, settle
 from kernels.rows import SIZE, Array, each_with_each, rows
 from kernels.script import main
 
 if TYPE_CHECKING:
     from asyncsim import Rank, SignalView, WindowView
 
-
-def memory(size: int = SIZE, dtype: Any = np.float32, *, pull: bool = False) -> list[Window | Signal]:  # noqa: ANN401
-    """Declare what the rows are pushed to, or pulled from; and a cell a rank: the credits from it."""
-    data = Window("data", (1, size), dtype) if pull else Window("gathered", ("P", size), dtype)
-    return [data, Signal("signal", ("P", 1), self_cleaning=True)]
+data = Window("data", (1, SIZE), np.float32)  # to be pulled from
+gathered = Window("gathered", ("P", SIZE), np.float32)  # to be pushed to
+signal = Signal("signal", ("P", 1), self_cleaning=True)  # cell [p, 0]: the credits from rank p
 
 
-@kernel(memory=memory(), inputs=rows, golden=golden.allgather, same_on_all_ranks=True)
-async def push(
-    rank: Rank, x: Array, gathered: WindowView, signal: SignalView, *, entry_barrier: bool = True
-) -> Array:
+@kernel(memory=[gathered, signal], inputs=rows, golden=golden.allgather, same_on_all_ranks=True)
+async def push(rank: Rank, x: Array, gathered: WindowView, signal: SignalView, *, entry_barrier: bool = True) -> Array:
     """The composite with a barrier at its start: nobody puts again before the last has read back."""
     await allgather(rank, x, gathered, signal, safe=entry_barrier)
     with rank.phase("read back"):
@@ -44,7 +39,7 @@ push_composite = push.variant(
 )
 
 
-@kernel(memory=memory(pull=True), inputs=rows, golden=golden.allgather, same_on_all_ranks=True)
+@kernel(memory=[data, signal], inputs=rows, golden=golden.allgather, same_on_all_ranks=True)
 async def pull(rank: Rank, x: Array, data: WindowView, signal: SignalView, *, end_barrier: bool = True) -> Array:
     """Stage, ready barrier, read the rows of all; and a barrier after which the next call may stage."""
     with rank.phase("stage"):
@@ -63,15 +58,6 @@ pull_no_end_barrier = pull.variant(
     end_barrier=False,
     finds=WAR("next call", pairs=each_with_each),
 )
-
-
-def make(made: Kernel = push, *, size: int = SIZE, dtype: Any = np.float32) -> Kernel:  # noqa: ANN401
-    """Return one of the kernels above for another size or dtype."""
-    return made.variant(
-        memory=memory(size, dtype, pull=made in (pull, pull_no_end_barrier)),
-        inputs=partial(rows, size=size, dtype=dtype),
-        finds=made.finds,
-    )
 
 
 if __name__ == "__main__":

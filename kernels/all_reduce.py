@@ -9,21 +9,27 @@ Source: steps 8 to 11 of PyPTO's distributed tutorial, and the lowering of ``pld
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from asyncsim import (
-    WAR, Kernel, ReduceOp, Signal, Window, all_reduce, barrier, golden, kernel, settle, two_phase_all_reduce,
-)  # fmt: skip
+    WAR,
+    ReduceOp,
+    Signal,
+    Window,
+    all_reduce,
+    barrier,
+    golden,
+    kernel,
+    settle,
+    two_phase_all_reduce,
+)
 from kernels.rows import SIZE, Array, blocks, each_with_each, rows
 from kernels.script import main
 
 if TYPE_CHECKING:
     from asyncsim import Rank, SignalView, WindowView
-
-Memory = list[Window | Signal]
 
 
 def rounds(P: int) -> int:
@@ -31,20 +37,17 @@ def rounds(P: int) -> int:
     return 2 * (P - 1)
 
 
-# One row a rank: shape (1, SIZE).
+row = Window("data", (1, SIZE), np.float32)
+chunks = Window("data", ("P", SIZE), np.float32)  # a row a chunk
+gathered = Window("gathered", ("P", SIZE), np.float32)
+signal = Signal("signal", ("P", 1), self_cleaning=True)  # cell [p, 0]: the credits from rank p
+by_round = Signal("signal", (rounds, "P"), self_cleaning=True)  # cell [n, p]: those from rank p in round n
 
 
-def row_memory(size: int = SIZE, dtype: Any = np.float32) -> Memory:  # noqa: ANN401 - whatever numpy takes
-    """Declare the row, and a cell a rank: the credits from it."""
-    return [Window("data", (1, size), dtype), Signal("signal", ("P", 1), self_cleaning=True)]
+# By a mesh.
 
 
-def ring_memory(size: int = SIZE, dtype: Any = np.float32) -> Memory:  # noqa: ANN401
-    """Declare the row, and a cell a round and rank: the credits from it."""
-    return [Window("data", (1, size), dtype), Signal("signal", (rounds, "P"), self_cleaning=True)]
-
-
-@kernel(memory=row_memory(), inputs=rows, golden=golden.all_reduce)
+@kernel(memory=[row, signal], inputs=rows, golden=golden.all_reduce)
 async def mesh(  # noqa: PLR0913 - the last one is the mistake
     rank: Rank,
     x: Array,
@@ -77,7 +80,7 @@ no_post_barrier = mesh.variant(
 )
 
 
-@kernel(memory=row_memory(), inputs=rows, golden=golden.all_reduce)
+@kernel(memory=[row, signal], inputs=rows, golden=golden.all_reduce)
 async def builtin(  # noqa: PLR0913 - how it is lowered, and what is reduced
     rank: Rank,
     x: Array,
@@ -94,35 +97,16 @@ async def builtin(  # noqa: PLR0913 - how it is lowered, and what is reduced
     return await rank.load(data[0, : x.size])
 
 
+# By a ring.
+
+
 ring = builtin.variant(
     about="The composite, by a ring: each round its own row of the signal.",
-    memory=ring_memory(),
+    memory=[row, by_round],
     golden=golden.ring,
     same_on_all_ranks=True,
     mode="ring",
 )
-
-
-# One row a segment: shape (P, SIZE).
-
-
-def segment_memory(size: int = SIZE, dtype: Any = np.float32) -> Memory:  # noqa: ANN401
-    """Declare a row a segment, and a cell a round and rank: the credits from it."""
-    return [Window("data", ("P", size), dtype), Signal("signal", (rounds, "P"), self_cleaning=True)]
-
-
-def gather_memory(size: int = SIZE, dtype: Any = np.float32) -> Memory:  # noqa: ANN401
-    """Declare a row a chunk, the same for the results, and a cell a rank: the credits from it."""
-    return [
-        Window("data", ("P", size), dtype),
-        Window("gathered", ("P", size), dtype),
-        Signal("signal", ("P", 1), self_cleaning=True),
-    ]
-
-
-def chunk_memory(size: int = SIZE, dtype: Any = np.float32) -> Memory:  # noqa: ANN401
-    """Declare a row a chunk, and a cell a rank: the credits from it."""
-    return [Window("data", ("P", size), dtype), Signal("signal", ("P", 1), self_cleaning=True)]
 
 
 async def meet(rank: Rank, signal: SignalView, row: int, *, generation: int) -> None:
@@ -133,7 +117,7 @@ async def meet(rank: Rank, signal: SignalView, row: int, *, generation: int) -> 
         await rank.wait(signal[row, peer] >= generation)
 
 
-@kernel(memory=segment_memory(), inputs=blocks, golden=golden.ring, same_on_all_ranks=True)
+@kernel(memory=[chunks, by_round], inputs=blocks, golden=golden.ring, same_on_all_ranks=True)
 async def ring_by_hand(  # noqa: PLR0913 - the last one is the mistake
     rank: Rank,
     x: Array,
@@ -145,23 +129,22 @@ async def ring_by_hand(  # noqa: PLR0913 - the last one is the mistake
 ) -> Array:
     """The ring with a row a segment: in each round read the left neighbour, then store."""
     left = data.at((rank.id - 1) % rank.size)
+    size = x.shape[1]
     with rank.phase("stage"):
-        await rank.store(data[...], x)
+        await rank.store(data[:, :size], x)
     for number in range(rounds(rank.size)):
         segment = (rank.id - 1 - number) % rank.size
         await meet(rank, signal, number, generation=1)  # ready: the left neighbour has stored it
-        tile = await rank.load(left[segment])
+        tile = await rank.load(left[segment, :size])
         if number < rank.size - 1:
-            tile = op.combine(await rank.load(data[segment]), tile)
-        if number == rank.size - 2:
-            tile = op.finish(tile, rank.size)
+            tile = op.combine(await rank.load(data[segment, :size]), tile)
         if read_barriers:
             await meet(rank, signal, number, generation=2)  # read: the right neighbour has it
-        await rank.store(data[segment], tile)
+        await rank.store(data[segment, :size], tile)
     for number in range(rounds(rank.size)):
         for peer in rank.peers:
             await rank.notify(signal[number, peer], -1 - read_barriers)
-    return await rank.load(data[...])
+    return op.finish(await rank.load(data[:, :size]), rank.size)
 
 
 ring_without_read_barriers = ring_by_hand.variant(
@@ -171,7 +154,10 @@ ring_without_read_barriers = ring_by_hand.variant(
 )
 
 
-@kernel(memory=gather_memory(), inputs=blocks, golden=golden.two_phase, same_on_all_ranks=True)
+# In two phases.
+
+
+@kernel(memory=[chunks, gathered, signal], inputs=blocks, golden=golden.two_phase, same_on_all_ranks=True)
 async def two_phase(  # noqa: PLR0913 - three operands, and what is reduced
     rank: Rank,
     x: Array,
@@ -183,12 +169,12 @@ async def two_phase(  # noqa: PLR0913 - three operands, and what is reduced
 ) -> Array:
     """The two composites on one signal: a reduce-scatter, then an all-gather into another window."""
     with rank.phase("stage"):
-        await rank.store(data[...], x)
+        await rank.store(data[:, : x.shape[1]], x)
     await two_phase_all_reduce(rank, data, gathered, signal, op=op, widen=True)
-    return await rank.load(gathered[...])
+    return await rank.load(gathered[:, : x.shape[1]])
 
 
-@kernel(memory=chunk_memory(), inputs=blocks, golden=golden.two_phase, same_on_all_ranks=True)
+@kernel(memory=[chunks, signal], inputs=blocks, golden=golden.two_phase, same_on_all_ranks=True)
 async def two_phase_pull(  # noqa: PLR0913 - the last one is the mistake
     rank: Rank,
     x: Array,
@@ -199,17 +185,18 @@ async def two_phase_pull(  # noqa: PLR0913 - the last one is the mistake
     end_barrier: bool = True,
 ) -> Array:
     """By hand on one window: each reduces its own row in place, then all read each other's."""
+    size = x.shape[1]
     with rank.phase("stage"):
-        await rank.store(data[...], x)
+        await rank.store(data[:, :size], x)
     await barrier(rank, signal)  # ready: every chunk is staged
     with rank.phase("reduce"):
-        acc = await rank.load(data[rank.id])
+        acc = await rank.load(data[rank.id, :size])
         for peer in rank.peers:
-            acc = op.combine(acc, await rank.load(data.at(peer)[rank.id]))
-    await rank.store(data[rank.id], op.finish(acc, rank.size))  # nobody else reads this row until all have met
+            acc = op.combine(acc, await rank.load(data.at(peer)[rank.id, :size]))
+    await rank.store(data[rank.id, :size], op.finish(acc, rank.size))  # nobody else reads this row until all have met
     await barrier(rank, signal, generation=2)  # reduced: every chunk is there
     with rank.phase("gather"):
-        out = np.stack([await rank.load(data.at(peer)[peer]) for peer in range(rank.size)])
+        out = np.stack([await rank.load(data.at(peer)[peer, :size]) for peer in range(rank.size)])
     if end_barrier:
         await barrier(rank, signal, generation=3)  # read: the next call may stage
     await settle(rank, signal, credits=2 + end_barrier)
@@ -221,30 +208,6 @@ two_phase_no_end_barrier = two_phase_pull.variant(
     end_barrier=False,
     finds=WAR("next call", pairs=each_with_each),
 )
-
-
-def make(
-    made: Kernel = builtin, *, size: int = SIZE, dtype: Any = np.float32, op: ReduceOp = ReduceOp.Sum  # noqa: ANN401
-) -> Kernel:  # fmt: skip
-    """Return one of the kernels above for another size (of a row), dtype or operator."""
-    declared = {
-        ring: ring_memory,
-        ring_by_hand: segment_memory,
-        ring_without_read_barriers: segment_memory,
-        two_phase: gather_memory,
-        two_phase_pull: chunk_memory,
-        two_phase_no_end_barrier: chunk_memory,
-    }
-    memory = declared.get(made, row_memory)
-    drawn = rows if memory in (row_memory, ring_memory) else blocks
-    assert made.golden is not None  # noqa: S101 - for the type checker: all of them have one
-    return made.variant(
-        memory=memory(size, dtype),
-        inputs=partial(drawn, size=size, dtype=dtype),
-        golden=partial(made.golden, op=op),
-        op=op,
-        finds=made.finds,
-    )
 
 
 if __name__ == "__main__":

@@ -8,12 +8,11 @@ Source: step 15 of PyPTO's distributed tutorial, and the lowering of ``pld.tenso
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asyncsim import WAR, Kernel, Signal, Window, all_to_all, all_to_all_v, golden, kernel
+from asyncsim import WAR, Signal, Window, all_to_all, all_to_all_v, golden, kernel
 from kernels.rows import SIZE, Array, blocks, each_with_each
 from kernels.script import main
 
@@ -22,16 +21,12 @@ if TYPE_CHECKING:
 
     from asyncsim import Rank, SignalView, WindowView
 
-
-def memory(size: int = SIZE, dtype: Any = np.float32) -> list[Window | Signal]:  # noqa: ANN401 - whatever numpy takes
-    """Declare one row a rank, from it; and a cell a rank: the credits from it."""
-    return [Window("received", ("P", size), dtype), Signal("signal", ("P", 1), self_cleaning=True)]
+received = Window("received", ("P", SIZE), np.float32)  # row s: from rank s
+signal = Signal("signal", ("P", 1), self_cleaning=True)  # cell [p, 0]: the credits from rank p
 
 
-@kernel(memory=memory(), inputs=blocks, golden=golden.all_to_all)
-async def safe(
-    rank: Rank, x: Array, received: WindowView, signal: SignalView, *, entry_barrier: bool = True
-) -> Array:
+@kernel(memory=[received, signal], inputs=blocks, golden=golden.all_to_all)
+async def safe(rank: Rank, x: Array, received: WindowView, signal: SignalView, *, entry_barrier: bool = True) -> Array:
     """The composite with a barrier at its start: nobody puts again before the last has read back."""
     await all_to_all(rank, x, received, signal, safe=entry_barrier)
     with rank.phase("read back"):
@@ -64,7 +59,7 @@ def counted_golden(xs: Sequence[Counted]) -> list[Array]:
     return golden.all_to_all_v([block for block, _ in xs], xs[0][1].tolist())
 
 
-@kernel(memory=memory(), inputs=counted_blocks, golden=counted_golden)
+@kernel(memory=[received, signal], inputs=counted_blocks, golden=counted_golden)
 async def v_safe(
     rank: Rank, x: Counted, received: WindowView, signal: SignalView, *, entry_barrier: bool = True
 ) -> Array:
@@ -81,14 +76,6 @@ v_composite = v_safe.variant(
     entry_barrier=False,
     finds=WAR("next call", pairs=each_with_each),
 )
-
-
-def make(made: Kernel = safe, *, size: int = SIZE, dtype: Any = np.float32) -> Kernel:  # noqa: ANN401
-    """Return one of the kernels above for another size (of a row) or dtype."""
-    drawn = counted_blocks if made in (v_safe, v_composite) else blocks
-    return made.variant(
-        memory=memory(size, dtype), inputs=partial(drawn, size=size, dtype=dtype), finds=made.finds
-    )
 
 
 if __name__ == "__main__":

@@ -8,25 +8,22 @@ Source: step 12 of PyPTO's distributed tutorial, and the lowering of ``pld.tenso
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from asyncsim import WAR, Kernel, Signal, Window, broadcast, golden, kernel
+from asyncsim import WAR, Signal, Window, broadcast, golden, kernel
 from kernels.rows import SIZE, Array, rows
 from kernels.script import main
 
 if TYPE_CHECKING:
     from asyncsim import Rank, SignalView, WindowView
 
-
-def memory(size: int = SIZE, dtype: Any = np.float32) -> list[Window | Signal]:  # noqa: ANN401 - whatever numpy takes
-    """Declare one row, and a cell a rank: the credits from it."""
-    return [Window("data", (1, size), dtype), Signal("signal", ("P", 1), self_cleaning=True)]
+data = Window("data", (1, SIZE), np.float32)
+signal = Signal("signal", ("P", 1), self_cleaning=True)  # cell [p, 0]: the credits from rank p
 
 
-@kernel(memory=memory(), inputs=rows, golden=golden.broadcast, same_on_all_ranks=True)
+@kernel(memory=[data, signal], inputs=rows, golden=golden.broadcast, same_on_all_ranks=True)
 async def safe(  # noqa: PLR0913 - the last one is the mistake
     rank: Rank, x: Array, data: WindowView, signal: SignalView, *, root: int = 0, end_barrier: bool = True
 ) -> Array:
@@ -43,17 +40,6 @@ composite = safe.variant(
     end_barrier=False,
     finds=WAR("next call", pairs=lambda P: P - 1),
 )
-
-
-def make(made: Kernel = safe, *, size: int = SIZE, dtype: Any = np.float32, root: int = 0) -> Kernel:  # noqa: ANN401
-    """Return one of the kernels above for another size, dtype or root."""
-    return made.variant(
-        memory=memory(size, dtype),
-        inputs=partial(rows, size=size, dtype=dtype),
-        golden=partial(golden.broadcast, root=root),
-        root=root,
-        finds=made.finds,
-    )
 
 
 if __name__ == "__main__":

@@ -9,12 +9,11 @@ Source: Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization"
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from asyncsim import RAW, WAR, Kernel, Signal, Window, golden, kernel
+from asyncsim import WAR, Signal, Window, golden, kernel
 from kernels.rows import SIZE, Array, each_with_each, rows
 from kernels.script import main
 
@@ -27,38 +26,40 @@ def rounds(P: int) -> int:
     return (P - 1).bit_length()
 
 
-def memory(size: int = SIZE, dtype: Any = np.float32) -> list[Window | Signal]:  # noqa: ANN401 - whatever numpy takes
-    """Declare the row, and a cell a round: the credits from the one rank that notifies in it."""
-    return [Window("data", (1, size), dtype), Signal("signal", (rounds,), self_cleaning=True)]
+data = Window("data", (1, SIZE), np.float32)
+signal = Signal("signal", (rounds,), self_cleaning=True)  # a cell a round: one rank notifies in it
 
 
-async def dissemination_barrier(rank: Rank, signal: SignalView, *, generation: int, last: int) -> None:
-    """Wait until every rank has come here, in `last` rounds; `generation` counts the barriers of this call."""
-    for number in range(last):
+async def dissemination_barrier(rank: Rank, signal: SignalView, *, generation: int, unheard: int = 0) -> None:
+    """Wait until every rank has come here; `generation` counts the barriers of this call.
+
+    In the last `unheard` rounds it does not wait, which makes it no barrier.
+    """
+    for number in range(rounds(rank.size)):
         await rank.notify(signal.at((rank.id + (1 << number)) % rank.size)[number], 1)
-        await rank.wait(signal[number] >= generation)
+        if number < rounds(rank.size) - unheard:
+            await rank.wait(signal[number] >= generation)
 
 
-@kernel(memory=memory(), inputs=rows, golden=golden.allgather, same_on_all_ranks=True)
+@kernel(memory=[data, signal], inputs=rows, golden=golden.allgather, same_on_all_ranks=True)
 async def all_rounds(  # noqa: PLR0913 - the last two are the mistakes
     rank: Rank,
     x: Array,
     data: WindowView,
     signal: SignalView,
     *,
-    missing: int = 0,
+    unheard: int = 0,
     end_barrier: bool = True,
 ) -> Array:
     """Stage, meet, read the rows of all, meet."""
-    last = rounds(rank.size) - missing
     with rank.phase("stage"):
         await rank.store(data[0, : x.size], x)
-    await dissemination_barrier(rank, signal, generation=1, last=last)  # ready: every row is staged
+    await dissemination_barrier(rank, signal, generation=1, unheard=unheard)  # ready: every row is staged
     with rank.phase("gather"):
         every = [await rank.load(data.at(peer)[0, : x.size]) for peer in range(rank.size)]
     if end_barrier:
-        await dissemination_barrier(rank, signal, generation=2, last=last)  # read: the next call may stage
-    for number in range(last):
+        await dissemination_barrier(rank, signal, generation=2)  # read: the next call may stage
+    for number in range(rounds(rank.size)):
         await rank.notify(signal[number], -1 - end_barrier)
     return np.stack(every)
 
@@ -68,17 +69,6 @@ no_end_barrier = all_rounds.variant(
     end_barrier=False,
     finds=WAR("next call", pairs=each_with_each),
 )
-
-one_round_short = all_rounds.variant(
-    about="The rounds are those of floor(log2 P): from half around the ring nobody has heard.",
-    missing=1,
-    finds=[RAW("same call"), WAR("next call")],
-)
-
-
-def make(made: Kernel = all_rounds, *, size: int = SIZE, dtype: Any = np.float32) -> Kernel:  # noqa: ANN401
-    """Return one of the kernels above for another size or dtype."""
-    return made.variant(memory=memory(size, dtype), inputs=partial(rows, size=size, dtype=dtype), finds=made.finds)
 
 
 if __name__ == "__main__":

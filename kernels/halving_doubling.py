@@ -12,12 +12,11 @@ communication operations in MPICH", 2005.
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from asyncsim import WAR, Kernel, ReduceOp, Signal, Window, kernel
+from asyncsim import WAR, ReduceOp, Signal, Window, kernel
 from kernels.pairs import core_of, meet, part, tree
 from kernels.rows import SIZE, Array, rows
 from kernels.script import main
@@ -27,14 +26,12 @@ if TYPE_CHECKING:
 
     from asyncsim import Rank, SignalView, WindowView
 
-
-def memory(size: int = SIZE, dtype: Any = np.float32) -> list[Window | Signal]:  # noqa: ANN401 - whatever numpy takes
-    """Declare the row, and a cell a rank: the credits from it."""
-    return [Window("data", (1, size), dtype), Signal("signal", ("P", 1), self_cleaning=True)]
+data = Window("data", (1, SIZE), np.float32)
+signal = Signal("signal", ("P", 1), self_cleaning=True)  # cell [p, 0]: the credits from rank p
 
 
 def distances(P: int) -> list[int]:
-    """Return the distances in the order of the way down: …, 4, 2, 1."""
+    """Return the distances in the order of the way down, which ends with 4, 2, 1."""
     return [1 << step for step in reversed(range(P.bit_length() - 1))]
 
 
@@ -61,7 +58,7 @@ async def part_of(rank: Rank, data: WindowView, partner: int, place: slice) -> A
 
 
 async def exchange(  # noqa: PLR0913 - what a rank of the core works with
-    rank: Rank, data: WindowView, signal: SignalView, met: Counter[int], size: int, op: ReduceOp
+    rank: Rank, data: WindowView, signal: SignalView, met: Counter[int], *, size: int, op: ReduceOp
 ) -> None:
     """Reduce the rows of the core ranks, in place: down by halves, and up again."""
     core = core_of(rank.size)
@@ -71,8 +68,6 @@ async def exchange(  # noqa: PLR0913 - what a rank of the core works with
             await meet(rank, signal, partner, met)  # ready: both have what they share
             theirs = await part_of(rank, data, partner, mine)
             await keep(rank, data, mine, op.combine(await rank.load(data[0, mine]), theirs))
-    own = held(rank.id, 1, size, core)
-    await keep(rank, data, own, op.finish(await rank.load(data[0, own]), rank.size))
     for distance in reversed(distances(rank.size)):
         partner = rank.id ^ distance
         theirs_place = held(partner, distance, size, core)
@@ -81,7 +76,7 @@ async def exchange(  # noqa: PLR0913 - what a rank of the core works with
             await keep(rank, data, theirs_place, await part_of(rank, data, partner, theirs_place))
 
 
-@kernel(memory=memory(), inputs=rows, golden=golden, same_on_all_ranks=True)
+@kernel(memory=[data, signal], inputs=rows, golden=golden, same_on_all_ranks=True)
 async def in_place(  # noqa: PLR0913 - the last one is the mistake
     rank: Rank,
     x: Array,
@@ -96,26 +91,25 @@ async def in_place(  # noqa: PLR0913 - the last one is the mistake
     with rank.phase("stage"):
         await keep(rank, data, whole, x)
     if rank.id < core:
-        partners = [rank.id ^ distance for distance in distances(rank.size)]
-        lenders = [rank.id + core] if rank.id + core < rank.size else []
+        lenders = range(rank.id + core, rank.size, core)  # one, or none
         for lender in lenders:
             await meet(rank, signal, lender, met)  # ready: the row can be borrowed
-            theirs = await part_of(rank, data, lender, whole)
-            await keep(rank, data, whole, op.combine(x, theirs))
-        await exchange(rank, data, signal, met, x.size, op)
+            await keep(rank, data, whole, op.combine(x, await part_of(rank, data, lender, whole)))
+        await exchange(rank, data, signal, met, size=x.size, op=op)
         for lender in lenders:
             await meet(rank, signal, lender, met)  # ready: the result is there
-        readers = partners + lenders
+        readers = [*(rank.id ^ distance for distance in distances(rank.size)), *lenders]
     else:
-        readers = [rank.id - core]
-        await meet(rank, signal, rank.id - core, met)
-        await meet(rank, signal, rank.id - core, met)
-        await keep(rank, data, whole, await part_of(rank, data, rank.id - core, whole))
+        borrower = rank.id - core
+        for _ in range(2):
+            await meet(rank, signal, borrower, met)  # the own row is there; the result is there
+        await keep(rank, data, whole, await part_of(rank, data, borrower, whole))
+        readers = [borrower]
     if end_sync:
         for reader in readers:
             await meet(rank, signal, reader, met)  # read: the next call may stage
     await part(rank, signal, met)
-    return await rank.load(data[0, whole])
+    return op.finish(await rank.load(data[0, whole]), rank.size)
 
 
 no_end_sync = in_place.variant(
@@ -123,19 +117,6 @@ no_end_sync = in_place.variant(
     end_sync=False,
     finds=WAR("next call"),
 )
-
-
-def make(
-    made: Kernel = in_place, *, size: int = SIZE, dtype: Any = np.float32, op: ReduceOp = ReduceOp.Sum  # noqa: ANN401
-) -> Kernel:  # fmt: skip
-    """Return one of the kernels above for another size, dtype or operator."""
-    return made.variant(
-        memory=memory(size, dtype),
-        inputs=partial(rows, size=size, dtype=dtype),
-        golden=partial(golden, op=op),
-        op=op,
-        finds=made.finds,
-    )
 
 
 if __name__ == "__main__":

@@ -9,12 +9,11 @@ Source: the one-stage custom all-reduce of vLLM, and that of TensorRT-LLM.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from asyncsim import WAR, Kernel, ReduceOp, Signal, Window, barrier, kernel
+from asyncsim import WAR, ReduceOp, Signal, Window, barrier, kernel
 from kernels.rows import SIZE, Array, each_with_each, rows
 from kernels.script import main
 
@@ -23,10 +22,8 @@ if TYPE_CHECKING:
 
     from asyncsim import Rank, SignalView, WindowView
 
-
-def memory(size: int = SIZE, dtype: Any = np.float32) -> list[Window | Signal]:  # noqa: ANN401 - whatever numpy takes
-    """Declare the two halves, and a cell a rank: how many barriers it has come to."""
-    return [Window("data", (2, size), dtype), Signal("signal", ("P", 1))]
+data = Window("data", (2, SIZE), np.float32)
+signal = Signal("signal", ("P", 1))  # cell [p, 0]: how many barriers rank p has come to
 
 
 def golden(xs: Sequence[Array], *, op: ReduceOp = ReduceOp.Sum) -> list[Array]:
@@ -34,7 +31,7 @@ def golden(xs: Sequence[Array], *, op: ReduceOp = ReduceOp.Sum) -> list[Array]:
     return [op.reduce(xs)] * len(xs)
 
 
-@kernel(memory=memory(), inputs=rows, golden=golden, same_on_all_ranks=True)
+@kernel(memory=[data, signal], inputs=rows, golden=golden, same_on_all_ranks=True)
 async def double_buffer(  # noqa: PLR0913 - the last one is the mistake
     rank: Rank, x: Array, data: WindowView, signal: SignalView, *, op: ReduceOp = ReduceOp.Sum, halves: int = 2
 ) -> Array:
@@ -52,19 +49,6 @@ single_buffer = double_buffer.variant(
     halves=1,
     finds=WAR("next call", pairs=each_with_each),
 )
-
-
-def make(
-    made: Kernel = double_buffer, *, size: int = SIZE, dtype: Any = np.float32, op: ReduceOp = ReduceOp.Sum  # noqa: ANN401
-) -> Kernel:  # fmt: skip
-    """Return one of the kernels above for another size, dtype or operator."""
-    return made.variant(
-        memory=memory(size, dtype),
-        inputs=partial(rows, size=size, dtype=dtype),
-        golden=partial(golden, op=op),
-        op=op,
-        finds=made.finds,
-    )
 
 
 if __name__ == "__main__":

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernels.rows import Array
-
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Sequence
 
     from asyncsim import Rank, ReduceOp, SignalView
+    from kernels.rows import Array
 
 
 def core_of(P: int) -> int:

@@ -7,12 +7,11 @@ both were read and may be overwritten.
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from asyncsim import WAR, Kernel, ReduceOp, Signal, Window, kernel
+from asyncsim import WAR, ReduceOp, Signal, Window, kernel
 from kernels.pairs import core_of, meet, part, tree
 from kernels.rows import SIZE, Array, rows
 from kernels.script import main
@@ -22,14 +21,12 @@ if TYPE_CHECKING:
 
     from asyncsim import Rank, SignalView, WindowView
 
-
-def memory(size: int = SIZE, dtype: Any = np.float32) -> list[Window | Signal]:  # noqa: ANN401 - whatever numpy takes
-    """Declare the row, and a cell a rank: the credits from it."""
-    return [Window("data", (1, size), dtype), Signal("signal", ("P", 1), self_cleaning=True)]
+data = Window("data", (1, SIZE), np.float32)
+signal = Signal("signal", ("P", 1), self_cleaning=True)  # cell [p, 0]: the credits from rank p
 
 
 def distances(P: int) -> list[int]:
-    """Return the distances in the order of the steps: 1, 2, 4, …"""
+    """Return the distances in the order of the steps: 1, 2, 4 and so on."""
     return [1 << step for step in range(P.bit_length() - 1)]
 
 
@@ -48,7 +45,7 @@ async def row_of(rank: Rank, data: WindowView, partner: int, size: int) -> Array
     return await rank.load(data.at(partner)[0, :size])
 
 
-@kernel(memory=memory(), inputs=rows, golden=golden, same_on_all_ranks=True)
+@kernel(memory=[data, signal], inputs=rows, golden=golden, same_on_all_ranks=True)
 async def two_syncs(  # noqa: PLR0913 - the last one is the mistake
     rank: Rank,
     x: Array,
@@ -62,33 +59,29 @@ async def two_syncs(  # noqa: PLR0913 - the last one is the mistake
     core, met, acc = core_of(rank.size), Counter[int](), x
     with rank.phase("stage"):
         await keep(rank, data, acc)
-    lender = rank.id + core
-    if rank.id >= core:
-        await meet(rank, signal, rank.id - core, met)  # ready: the row can be borrowed
-    elif lender < rank.size:
-        await meet(rank, signal, lender, met)
-        acc = op.combine(acc, await row_of(rank, data, lender, x.size))
+    if rank.id < core:
+        lenders = range(rank.id + core, rank.size, core)  # one, or none
+        for partner in (*lenders, *(rank.id ^ distance for distance in distances(rank.size))):
+            with rank.phase(f"with {partner}"):
+                await meet(rank, signal, partner, met)  # ready: the partner's row is there
+                theirs = await row_of(rank, data, partner, x.size)
+                if read_sync:
+                    await meet(rank, signal, partner, met)  # read: the own row may be overwritten
+                acc = op.combine(acc, theirs)
+                await keep(rank, data, acc)
+        for lender in lenders:
+            for _ in range(1 + read_sync):
+                await meet(rank, signal, lender, met)  # the result is there; it was read
+    else:
+        borrower = rank.id - core
+        for _ in range(2 + read_sync):
+            await meet(rank, signal, borrower, met)  # the own row is there; it was read; the result is there
+        acc = await row_of(rank, data, borrower, x.size)
         await keep(rank, data, acc)
-    for distance in distances(rank.size) if rank.id < core else ():
-        partner = rank.id ^ distance
-        last = 2 * distance == core
-        with rank.phase(f"distance {distance}"):
-            await meet(rank, signal, partner, met)  # ready: both rows are there
-            theirs = await row_of(rank, data, partner, x.size)
-            if read_sync:
-                await meet(rank, signal, partner, met)  # read: both rows may be overwritten
-            acc = op.combine(acc, theirs)
-            await keep(rank, data, op.finish(acc, rank.size) if last else acc)
-    other = lender if rank.id < core else rank.id - core
-    if other < rank.size:
-        await meet(rank, signal, other, met)  # ready: the result is there
-        if rank.id >= core:
-            acc = await row_of(rank, data, other, x.size)
-            await keep(rank, data, acc)
         if read_sync:
-            await meet(rank, signal, other, met)  # read: the next call may stage
+            await meet(rank, signal, borrower, met)
     await part(rank, signal, met)
-    return acc
+    return op.finish(acc, rank.size)
 
 
 in_place_one_sync = two_syncs.variant(
@@ -96,19 +89,6 @@ in_place_one_sync = two_syncs.variant(
     read_sync=False,
     finds=[WAR("same call"), WAR("next call")],
 )
-
-
-def make(
-    made: Kernel = two_syncs, *, size: int = SIZE, dtype: Any = np.float32, op: ReduceOp = ReduceOp.Sum  # noqa: ANN401
-) -> Kernel:  # fmt: skip
-    """Return one of the kernels above for another size, dtype or operator."""
-    return made.variant(
-        memory=memory(size, dtype),
-        inputs=partial(rows, size=size, dtype=dtype),
-        golden=partial(golden, op=op),
-        op=op,
-        finds=made.finds,
-    )
 
 
 if __name__ == "__main__":

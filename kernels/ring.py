@@ -9,34 +9,28 @@ Source: step 10 of PyPTO's distributed tutorial.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from asyncsim import WAR, Kernel, ReduceOp, Signal, Window, golden, kernel
+from asyncsim import WAR, ReduceOp, Signal, Window, golden, kernel
 from kernels.rows import SIZE, Array, blocks
 from kernels.script import main
 
 if TYPE_CHECKING:
     from asyncsim import Rank, SignalView, WindowView
 
-
-def memory(size: int = SIZE, dtype: Any = np.float32) -> list[Window | Signal]:  # noqa: ANN401 - whatever numpy takes
-    """Declare a row a segment; rows that the left neighbour has stored; and that the right one is through."""
-    return [
-        Window("data", ("P", size), dtype),
-        Signal("ready", (1,), self_cleaning=True),
-        Signal("read", (1,), self_cleaning=True),
-    ]
+data = Window("data", ("P", SIZE), np.float32)  # a row a segment
+ready = Signal("ready", (1,), self_cleaning=True)  # how many rows the left neighbour has stored
+read = Signal("read", (1,), self_cleaning=True)  # that the right neighbour has read the last
 
 
 async def keep(rank: Rank, data: WindowView, row: int, tile: Array) -> None:
     """Store to an own row, which the right neighbour reads."""
-    await rank.store(data[row], tile)
+    await rank.store(data[row, : tile.size], tile)
 
 
-@kernel(memory=memory(), inputs=blocks, golden=golden.ring, same_on_all_ranks=True)
+@kernel(memory=[data, ready, read], inputs=blocks, golden=golden.ring, same_on_all_ranks=True)
 async def by_pull(  # noqa: PLR0913 - the last one is the mistake
     rank: Rank,
     x: Array,
@@ -49,7 +43,7 @@ async def by_pull(  # noqa: PLR0913 - the last one is the mistake
 ) -> Array:
     """By pull; before it leaves, each rank hears that its right neighbour has read the last row."""
     left, right = (rank.id - 1) % rank.size, (rank.id + 1) % rank.size
-    rounds = 2 * (rank.size - 1)
+    rounds, size = 2 * (rank.size - 1), x.shape[1]
     with rank.phase("stage"):
         for row in range(rank.size):
             await keep(rank, data, row, x[row])
@@ -57,18 +51,16 @@ async def by_pull(  # noqa: PLR0913 - the last one is the mistake
         row = (rank.id - 1 - number) % rank.size
         await rank.notify(ready.at(right)[0], 1)  # what the right one reads in this round is stored
         await rank.wait(ready[0] >= number + 1)
-        tile = await rank.load(data.at(left)[row])
+        tile = await rank.load(data.at(left)[row, :size])
         if number < rank.size - 1:
-            tile = op.combine(await rank.load(data[row]), tile)
-        if number == rank.size - 2:
-            tile = op.finish(tile, rank.size)
+            tile = op.combine(await rank.load(data[row, :size]), tile)
         await keep(rank, data, row, tile)
     if credit_back:
         await rank.notify(read.at(left)[0], 1)
         await rank.wait(read[0] >= 1)
         await rank.notify(read[0], -1)
     await rank.notify(ready[0], -rounds)
-    return await rank.load(data[...])
+    return op.finish(await rank.load(data[:, :size]), rank.size)
 
 
 def unread(P: int) -> int:
@@ -85,19 +77,6 @@ ready_only = by_pull.variant(
     credit_back=False,
     finds=WAR("next call", pairs=unread),
 )
-
-
-def make(
-    made: Kernel = by_pull, *, size: int = SIZE, dtype: Any = np.float32, op: ReduceOp = ReduceOp.Sum  # noqa: ANN401
-) -> Kernel:  # fmt: skip
-    """Return one of the kernels above for another size (of a row), dtype or operator."""
-    return made.variant(
-        memory=memory(size, dtype),
-        inputs=partial(blocks, size=size, dtype=dtype),
-        golden=partial(golden.ring, op=op),
-        op=op,
-        finds=made.finds,
-    )
 
 
 if __name__ == "__main__":

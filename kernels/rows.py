@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from asyncsim import Window
+
+if TYPE_CHECKING:
+    from asyncsim import Kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -36,3 +44,29 @@ def blocks(
 def each_with_each(P: int) -> int:
     """Count the pairs of a fast rank and a slow peer."""
     return P * (P - 1)
+
+
+def make(made: Kernel, *, size: int = SIZE, dtype: Any = np.float32, **params: Any) -> Kernel:  # noqa: ANN401
+    """Return an exhibit for another size or dtype, and with other parameters.
+
+    Args:
+        made: a kernel whose inputs take `size` and `dtype`, as `rows` and `blocks` do.
+        size: the last extent of every window.
+        dtype: of every window.
+        params: of the program: ``op=ReduceOp.Max``; its golden gets those that it takes.
+
+    """
+    inputs: Any = made.inputs
+    golden: Any = made.golden
+    taken = inspect.signature(golden).parameters
+    return replace(
+        made,
+        memory=tuple(
+            replace(item, shape=(*item.shape[:-1], size), dtype=dtype) if isinstance(item, Window) else item
+            for item in made.memory
+        ),
+        inputs=partial(inputs, size=size, dtype=dtype),
+        golden=partial(golden, **{name: value for name, value in params.items() if name in taken}),
+        params={**made.params, **params},
+        given_name=f"{made.name}, of {size} {np.dtype(dtype).name}",
+    )

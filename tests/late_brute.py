@@ -193,7 +193,7 @@ class _Toy:
             return not any(self.landings[number].issue[0] == actor for number, _ in pending[self.rank_of[actor]])
         elif op.kind == JOIN:
             child = self.actor_at[self.rank_of[actor], op.place]
-            return s[child] == len(self.streams[child])
+            return bool(s[child] == len(self.streams[child]))
         elif op.kind == SYNC:
             return self._have_come(actor, index, s)
         else:
@@ -262,4 +262,3 @@ class _Toy:
                 if stream and not self._is_started(other, s):
                     return False
         return True
-

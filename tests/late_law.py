@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from late_brute import explore
 from late_runs import MEMORIES, Dice, Follow, Names, run_once
-from late_toy import JOIN, LOAD, START, SYNC, TAKE, WAIT
+from late_toy import JOIN, START, SYNC, TAKE, WAIT
 
 from asyncsim.analysis.analyse import analyse
 
@@ -159,21 +159,30 @@ async def smallest(program: Program, is_wrong: Callable[[Program], Awaitable[boo
 
 
 def _smaller(program: Program) -> list[Program]:
-    """Return programs with one thing less: a stream with its start and join, an operation, a signal, a release."""
+    """Return programs with one thing less: a stream with its start and join, all meetings, an operation, a signal."""
     found = []
     for rank, streams in enumerate(program.ranks):
         if len(streams) > 1:
             found.append(_with(program, rank, (tuple(op for op in streams[0] if op.kind not in (START, JOIN, SYNC)),)))
             found.append(_with(program, rank, tuple(tuple(op for op in ops if op.kind != SYNC) for ops in streams)))
         for stream, ops in enumerate(streams):
-            for at, op in enumerate(ops):
-                instead = [()] if op.kind not in (START, JOIN, SYNC) and not (stream and len(ops) == 1) else []
-                if op.change is not None and op.on_data:
-                    instead.append((replace(op, change=None),))
-                for put in instead:
-                    changed = (*ops[:at], *put, *ops[at + 1 :])
-                    found.append(_with(program, rank, (*streams[:stream], changed, *streams[stream + 1 :])))
+            found += [
+                _with(program, rank, (*streams[:stream], changed, *streams[stream + 1 :]))
+                for changed in _shorter(ops, may_be_empty=stream == 0)
+            ]
     return [smaller for smaller in found if smaller != program]
+
+
+def _shorter(ops: tuple[Op, ...], *, may_be_empty: bool) -> list[tuple[Op, ...]]:
+    """Return streams with one operation less, or without the signal of a put."""
+    found = []
+    for at, op in enumerate(ops):
+        before, after = ops[:at], ops[at + 1 :]
+        if op.kind not in (START, JOIN, SYNC) and (may_be_empty or len(ops) > 1):
+            found.append((*before, *after))
+        if op.change is not None and op.on_data:
+            found.append((*before, replace(op, change=None), *after))
+    return found
 
 
 def _with(program: Program, rank: int, streams: tuple[tuple[Op, ...], ...]) -> Program:

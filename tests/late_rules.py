@@ -134,7 +134,6 @@ class Layout:
             if one[:2] != other[:2] and any(_conflict(x, y, self.rules) for x in touched for y in touching)
         ]
 
-
     def _lay_out(self, actor: int, ops: tuple[Op, ...]) -> None:
         """Write down what each operation of an actor leaves to land, and what orders it."""
         fences = 0

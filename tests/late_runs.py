@@ -10,7 +10,22 @@ import numpy as np
 from late_brute import COMPARE, Final
 from late_rules import FETCH, FORWARDED, LAND, LDST, NIC, ORDERED, SC, SIGNAL, STEP
 from late_toy import (
-    ADD, COMPARING, COPIES, FENCE, JOIN, LATE_COPY, LOAD, NOTIFY, QUIET, SET, START, STORE, SYNC, TEST, WAIT, WRITING,
+    ADD,
+    COMPARING,
+    COPIES,
+    FENCE,
+    JOIN,
+    LATE_COPY,
+    LOAD,
+    NOTIFY,
+    QUIET,
+    SET,
+    START,
+    STORE,
+    SYNC,
+    TEST,
+    WAIT,
+    WRITING,
 )  # fmt: skip
 
 from asyncsim.machine.case import Case
@@ -90,7 +105,7 @@ class _Runner:
     barrier: StreamBarrier | None
     stream: int
 
-    async def touch(self, rank: Rank, op: Op, program: Program, at: tuple[int, int]) -> Any:  # noqa: ANN401 - a tile
+    async def touch(self, rank: Rank, op: Op, program: Program, at: tuple[int, int]) -> Any:
         """Load, store, add or copy, with a signal or without."""
         data: WindowView = self.memory[0]
         place = data.at(program.elements[op.place])[op.place]
@@ -127,14 +142,14 @@ class _Runner:
             assert self.barrier is not None
             await rank.sync(self.barrier)
 
-    def cell(self, number: int) -> Any:  # noqa: ANN401 - a cell
+    def cell(self, number: int) -> Any:
         """Return a cell where it belongs."""
         signal: SignalView = self.memory[1 + number]
         return signal.at(self.program.cells[number])[0]
 
-    def condition(self, rank: Rank, op: Op) -> Any:  # noqa: ANN401 - a condition
+    def condition(self, rank: Rank, op: Op) -> Any:
         """Return what a wait or test asks of an own cell."""
-        return COMPARE[op.how](self.cell(op.place), op.value)  # type: ignore[arg-type]
+        return COMPARE[op.how](self.cell(op.place), op.value)
 
 
 def _meets(program: Program, rank: int) -> bool:
@@ -207,7 +222,7 @@ class Ran:
     final: Final
 
 
-async def run_once(program: Program, memory: str, scheduler: Any) -> Ran:  # noqa: ANN401 - any scheduler
+async def run_once(program: Program, memory: str, scheduler: Any) -> Ran:
     """Run a program on the machine."""
     log: dict[tuple[int, int], int] = {}
     case = Case(kernel_of(program, log), ranks=len(program.ranks), calls=1, memory=memory)
@@ -266,14 +281,14 @@ class Names:
             return number, int(at.removesuffix("s")), SIGNAL
         op = self._program.streams[number][int(at)]
         assert op.kind in WRITING or op.kind == NOTIFY
-        return number, int(at), FETCH if op.kind == LATE_COPY and index == 0 else SIGNAL if op.kind == NOTIFY else LAND
+        landing = SIGNAL if op.kind == NOTIFY else LAND
+        return number, int(at), FETCH if op.kind == LATE_COPY and index == 0 else landing
 
     def way(self, steps: Sequence[Step]) -> list[str]:
         """Return the names of the actors and wires that do these transitions."""
         names = {number: name for name, number in self._actors.items()}
-        return [
-            names[actor]
-            if what == STEP
-            else f"{names[actor]}>{index}{'s' * (what == SIGNAL and self._program.streams[actor][index].kind != NOTIFY)}"
-            for actor, index, what in steps
-        ]
+        way = []
+        for actor, index, what in steps:
+            puts = what == SIGNAL and self._program.streams[actor][index].kind != NOTIFY
+            way.append(names[actor] if what == STEP else f"{names[actor]}>{index}{'s' if puts else ''}")
+        return way

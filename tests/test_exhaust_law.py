@@ -107,7 +107,7 @@ def test_the_law(pytestconfig, capsys):
             print(table(counts))  # noqa: T201 - asked for with -s
     assert not wrong, "\n".join(wrong[:5])
     # What the reduction is for: few runs beyond one a final state.
-    assert every["executions"] < 2 * every["finals"]
+    assert every["executions"] < 3 * every["finals"]
     assert every["executions"] * 1000 < every["interleavings"]
     assert every["left out"] < 0.01 * every["programs"]
     assert every["redundant"] < 0.1 * every["executions"]

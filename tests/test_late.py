@@ -526,7 +526,7 @@ def test_an_exception_in_a_predicate_is_that_of_its_kernel(model):
         await rank.store(row[0], 1)
         return await rank.load(row[0])
 
-    with pytest.raises(KernelError, match="rank 0 failed in call 0 at test_late.py:.*: ZeroDivisionError") as caught:
+    with pytest.raises(KernelError, match=r"rank 0 failed in call 0 at test_late\.py:.*: ZeroDivisionError") as caught:
         Played(program, [KNOWN], 1, model=model)
     assert (caught.value.rank, caught.value.trace.events[-1].op.kind) == (0, "poll")
 
@@ -566,7 +566,9 @@ def test_models_and_atoms_are_checked():
 
 
 @pytest.mark.parametrize(("model", "calls"), [("ldst", 2), ("ldst:atom=16", 2), ("nic", 1)])
-@pytest.mark.parametrize("text", ["fifo", "eager", "random", "starve:rank=1", "pct", "pos"])
+@pytest.mark.parametrize(
+    "text", ["fifo", "eager", "random", "starve:rank=1", "pct", "pos", "delay", "preempt:k=3", "surw"]
+)
 def test_a_correct_kernel_stays_correct_whoever_chooses(text, model, calls):
     case = Case(builtin, 3, calls, memory=model)
     scheduler = make(text, seed=3)

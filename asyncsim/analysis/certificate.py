@@ -49,9 +49,13 @@ def certificate(trace: Trace, analysis: Analysis) -> list[str]:
         analysis: what was said of it.
 
     Raises:
-        MisuseError: there is none: the analysis found something, or the run did not complete.
+        MisuseError: there is none: the analysis found something, the run did not complete, or the kernel was edited.
 
     """
+    if trace.header.edits:
+        raise MisuseError(
+            "a run of an edited kernel has no certificate: the file would name the kernel without the edits"
+        )
     streams = Streams(trace)
     if not analysis.clean or streams.ending != COMPLETE:
         raise MisuseError("only a complete run in which the analysis found nothing has a certificate")
@@ -87,9 +91,12 @@ class _Writer:
     def header(self) -> dict[str, Any]:
         """Return the header; the streams come first, because they say what is used."""
         head = self._streams.trace.header
+        memory = head.memory.partition(":")[0]
+        if self._streams.model.late and head.atom is not None:
+            memory += f":atom={head.atom}"
         return {
             "format": FORMAT, "kernel": head.kernel, "source": head.source, "ranks": head.world.ranks,
-            "calls": head.calls, "memory": head.memory, "seed": head.seed,
+            "calls": head.calls, "memory": memory, "seed": head.seed,
             "windows": self._window_lines, "cells": self._cell_lines,
         }  # fmt: skip
 

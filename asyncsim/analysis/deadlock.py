@@ -25,7 +25,8 @@ def deadlock(streams: Streams) -> Finding:
     ]
     sentences = [_sentence(streams, place) for place in blocked]
     sides = tuple(Side.of(streams.event(place), place[1]) for place in blocked)
-    window = sides[0].region.partition("[")[0] if sides else None
+    cells = [op.cell for op in (streams.event(place).op for place in blocked) if op.cell is not None]
+    window = cells[0].signal if cells else None
     # Pairs count what is blocked: the actors.
     return Finding(
         "deadlock", "; ".join(sentences), window=window, pairs=len(blocked), harmful=True, sides=sides,

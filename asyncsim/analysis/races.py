@@ -34,21 +34,23 @@ class _Entry:
 
 def races(streams: Streams, order: Order) -> Iterator[Suspect]:
     """Yield every race and every order-dependent sum, a suspect a pair of operations."""
-    seen: set[tuple[Place, Place, bool]] = set()  # two operations may race in one place and add up in another
+    raced: set[tuple[Place, Place]] = set()
+    sums: dict[tuple[Place, Place], Suspect] = {}
     for a, b in _overlapping(streams):
         x, y, first, second = a.place, b.place, a.access, b.access
+        pair = (min(x, y), max(x, y))
         both_add = first.mode == second.mode == ADD
-        pair = (min(x, y), max(x, y), both_add)
-        if pair in seen:
+        if pair in raced or (both_add and (pair in sums or first.region.dtype.kind in "biu")):
             continue
-        if both_add:
-            if first.region.dtype.kind in "biu":
-                continue
-        elif not accesses_conflict(first, second):
-            continue
-        seen.add(pair)
-        if unordered(order, x, y):
-            yield _suspect(streams, (x, y), (first, second), both_add=both_add)
+        if (both_add or accesses_conflict(first, second)) and unordered(order, x, y):
+            suspect = _suspect(streams, (x, y), (first, second), both_add=both_add)
+            if both_add:
+                sums[pair] = suspect
+            else:
+                raced.add(pair)
+                yield suspect
+    # Two operations that race in one place and add up in another are a race.
+    yield from (suspect for pair, suspect in sums.items() if pair not in raced)
 
 
 def _overlapping(streams: Streams) -> Iterator[tuple[_Entry, _Entry]]:
@@ -149,9 +151,9 @@ def _suspect(
 def _name(streams: Streams, place: Place) -> str:
     event = streams.event(place)
     what = event.op.kind
-    if event.op.kind == LAND:
+    if what == LAND:
         what = f"{streams.event(streams.issue(place)).op.kind}, when it lands"
-    return f"rank {event.op.actor.rank}'s {what} (call {event.call}{_line(event.at)})"
+    return f"{_who(streams, place)}'s {what} (call {event.call}{_line(event.at)})"
 
 
 def _line(at: tuple[str, ...]) -> str:
@@ -159,18 +161,31 @@ def _line(at: tuple[str, ...]) -> str:
 
 
 def _why(streams: Streams, sides: tuple[Place, ...]) -> str:
-    """Say what is missing: the last wait for the other rank before the later side, and why it does not help."""
+    """Say what is missing: the last wait for the other side before the later one, and why it does not help."""
     first, second = sides
-    late = streams.event(second).op.actor.rank
-    early = streams.event(first).op.actor.rank
+    late, early = (_who(streams, side) for side in (second, first))
     wait = _last_wait(streams, second, first[0])
     reason = (
-        f"rank {late} waits for nothing from rank {early} before it"
+        f"{late} waits for nothing from {early} before it"
         if wait is None
-        else f"rank {late}'s last wait for rank {early} before it, {_condition(streams, wait)}, "
-        f"can pass while rank {early} still stands before its {streams.event(first).op.kind}"
+        else f"{late}'s last wait for {early} before it, {_condition(streams, wait)}, "
+        f"can pass {_before(streams, first, early)}"
     )
     return f"nothing orders {_name(streams, first)} and {_name(streams, second)}: {reason}"
+
+
+def _who(streams: Streams, place: Place) -> str:
+    """Name a task: a rank, or one of its streams."""
+    actor = streams.actors[streams.issue(place)[0]]
+    return f"rank {actor.rank}" if actor.name == str(actor.rank) else f"stream {actor.name}"
+
+
+def _before(streams: Streams, place: Place, who: str) -> str:
+    """Say that an operation has not happened yet; of a landing, by what it was issued as."""
+    kind = streams.event(place).op.kind
+    if kind == LAND:
+        return f"before {who}'s {streams.event(streams.issue(place)).op.kind} has landed"
+    return f"while {who} still stands before its {kind}"
 
 
 def _last_wait(streams: Streams, place: Place, writer: int) -> Place | None:

@@ -33,6 +33,7 @@ from asyncsim.certify.coverage import accesses_are_ordered
 from asyncsim.certify.events import Program
 from asyncsim.certify.proof import Proof, replay, take_cuts, take_epochs
 from asyncsim.certify.reading import RejectedError, UnreadableError, read
+from asyncsim.certify.stores import order_stores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -81,6 +82,7 @@ def certify(lines: Iterable[str]) -> Certified:
     file = read(lines)
     proof = Proof(Program(file.header, [stream for _, stream in file.streams]))
     replay(proof, [(thread, count) for _, line in file.runs for thread, count in line["run"]])
+    order_stores(proof)
     take_epochs(proof, file.epochs)
     take_cuts(proof, file.cuts)
     for check in CHECKS:

@@ -57,7 +57,7 @@ def waits_are_stable(proof: Proof) -> None:
         for number, epoch, low, high in proof.current(wait):
             if overshoots(wait, low, high):
                 raise RejectedError(f"{wait} can be overshot")
-            if could and epoch.opener is not None and not passes(wait, low):
+            if could and is_undone(wait, epoch, low):
                 raise RejectedError(f"{wait} can be undone by {epoch.opener}")
             can = any(passes(wait, value) for value in values(wait, low, high))
             if can and not may_pass(proof, wait, number):
@@ -68,6 +68,11 @@ def waits_are_stable(proof: Proof) -> None:
 def overshoots(wait: Event, low: int, high: int) -> bool:
     """Say whether a comparison can turn from true to false as the value grows."""
     return any(passes(wait, a) and not passes(wait, b) for a, b in pairwise(values(wait, low, high)))
+
+
+def is_undone(wait: Event, epoch: Epoch, low: int) -> bool:
+    """Say whether the Set that opens an epoch makes a comparison false that was true before."""
+    return epoch.opener is not None and not passes(wait, low)
 
 
 def may_pass(proof: Proof, wait: Event, number: int) -> bool:

@@ -35,11 +35,11 @@ def accesses_are_ordered(proof: Proof) -> None:
                 for part in range(bisect_left(cuts, low), bisect_left(cuts, high)):
                     earlier = live[access.window, part]
                     proof.program.spend(1 + len(earlier))
-                    still = [touch for touch in earlier if not _is_covered(proof, touch, (event, access))]
+                    still = [touch for touch in earlier if not is_covered(proof, touch, (event, access))]
                     live[access.window, part] = [*still, (event, access)]
 
 
-def _is_covered(proof: Proof, earlier: _Touch, later: _Touch) -> bool:
+def is_covered(proof: Proof, earlier: _Touch, later: _Touch) -> bool:
     """Refuse a race of the two; say whether all that conflicts with the earlier does so with the later."""
     (x, a), (y, b) = earlier, later
     if a.mode == b.mode == READ:
@@ -51,10 +51,19 @@ def _is_covered(proof: Proof, earlier: _Touch, later: _Touch) -> bool:
         if clash:
             raise RejectedError(f"nothing orders {x} and {y}, which touch the same bytes")
         return False  # such as an own load that sees the write before it lands: others may not
-    return x is not y and b.mode == WRITE and b.eyes in (ALL, a.eyes) and not _shines_through(proof, x, y)
+    return x is not y and b.mode == WRITE and stands_for(proof, earlier, later) and not shines_through(proof, x, y)
 
 
-def _shines_through(proof: Proof, x: Event, y: Event) -> bool:
+def stands_for(proof: Proof, earlier: _Touch, later: _Touch) -> bool:
+    """Say whether those who meet the earlier access all meet the later one, a write, too."""
+    (x, a), (_, b) = earlier, later
+    if a.eyes != ALL or b.eyes != ALL:
+        return b.eyes == a.eyes or (a.eyes == PEERS and b.eyes == ALL)
+    # A load of the window's own rank meets the issue of a local store, which no landing meets.
+    return a.mode != READ or not proof.program.late or x.rank != proof.program.windows[a.window][0]
+
+
+def shines_through(proof: Proof, x: Event, y: Event) -> bool:
     """Say whether x is a copy under an own write: a load that the write is forwarded to may precede the copy."""
     mine = x.issue is not None and y.issue is not None and x.issue.thread == y.issue.thread
     return proof.program.late and proof.program.forwarding and mine and x.index > 0
@@ -65,15 +74,23 @@ def conflict(proof: Proof, one: _Touch, other: _Touch) -> bool:
     (x, a), (y, b) = one, other
     if a.mode == b.mode and (a.mode == READ or (a.mode == ADD and proof.program.windows[a.window][2])):
         return False
-    if OWN in (a.eyes, b.eyes) and (x.rank != y.rank or PEERS in (a.eyes, b.eyes)):
+    if not (meets(one, other) and meets(other, one)):
         return False
-    # Its own rank saw a local store when it was issued; its landing meets only what else lands.
-    if PEERS in (a.eyes, b.eyes) and x.rank == y.rank and (a.eyes == b.eyes or READ in (a.mode, b.mode)):
-        return False
-    return not (_forwarded(proof, x, y, b) or _forwarded(proof, y, x, a))
+    return not (forwarded(proof, x, y, b) or forwarded(proof, y, x, a))
 
 
-def _forwarded(proof: Proof, landing: Event, load: Event, access: Access) -> bool:
+def meets(one: _Touch, other: _Touch) -> bool:
+    """Say whether the first is in the eyes of the second.
+
+    Loads and local stores of a rank meet its local stores when they are issued. Peers meet them when
+    they land, and so does whatever else lands.
+    """
+    (x, a), (y, b) = one, other
+    at_issue = x.rank == y.rank and (b.mode == READ or b.eyes != ALL)
+    return a.eyes == ALL or at_issue == (a.eyes == OWN)
+
+
+def forwarded(proof: Proof, landing: Event, load: Event, access: Access) -> bool:
     """Say whether a load sees the landing's write from its issue on: its own one, and no copy under way."""
     own = landing.issue is not None and landing.issue.thread == load.thread
     return proof.program.forwarding and own and landing.index == 0 and access.mode == READ

@@ -170,9 +170,9 @@ def replay(proof: Proof, run: Sequence[tuple[int, int]]) -> None:
 
 
 def _take(proof: Proof, event: Event) -> None:
-    if any(other.step < 0 for other in event.needs):
+    if not is_due(event):
         raise RejectedError(f"the run takes {event} before what it needs")
-    if event.kind == "wait" and not passes(event, _seen(proof, event)):
+    if event.kind == "wait" and not passes(event, seen(proof, event)):
         raise RejectedError(f"the run takes {event} where it has to wait")
     event.step = len(proof.run)
     proof.run.append(event)
@@ -182,8 +182,13 @@ def _take(proof: Proof, event: Event) -> None:
         proof.history[event.cell][-1].adds.append(event)
 
 
-def _seen(proof: Proof, wait: Event) -> int:
-    """Return a cell's value in the eyes of a wait: with its own pending changes, if they are forwarded."""
+def is_due(event: Event) -> bool:
+    """Say whether all that an event needs was executed."""
+    return all(other.step >= 0 for other in event.needs)
+
+
+def seen(proof: Proof, wait: Event) -> int:
+    """Return a cell's present value in the eyes of a wait: with its own pending changes, if they are forwarded."""
     base, _, adds = proof.history[wait.cell][-1]
     value = base + sum(add.change for add in adds)
     for own in proof.program.signals[wait.thread, wait.cell] if proof.program.forwarding else ():

@@ -53,6 +53,7 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
     memory: str = "sc",
     atom: int | None = None,
     seed: int = 0,
+    edits: Sequence[str] = (),
     scheduler: str = "fifo",
     budget: int = BUDGET,
     samples: int = SAMPLES,
@@ -71,6 +72,7 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
         memory: the memory model.
         atom: a tile of more elements lands in pieces of so many; None: whole.
         seed: of the inputs.
+        edits: what is removed from the kernel or added to it, as texts: "skip kernels/x.py:99".
         scheduler: of the reference run, as text; the verdict does not depend on it.
         budget: how many executions an exhaustive exploration may take; 0: none is tried.
         samples: how many schedules to sample where that is not enough either.
@@ -88,7 +90,7 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 0:
         raise MisuseError(f"budget={budget!r}; give the number of executions that may be explored, 0 for none")
     started = time.perf_counter()
-    case = Case(kernel, ranks, calls, memory, seed, atom=atom)
+    case = Case(kernel, ranks, calls, memory, seed, atom=atom, edits=edits)
     report = await _Check(case, Keeper(case, save), budget, samples, progress).run(scheduler)
     report.seconds = time.perf_counter() - started
     return report
@@ -117,6 +119,9 @@ class _Check:
         """Run the reference, analyse it, and judge what the analysis suspects."""
         fair = await self._simulate("fifo")
         self.judge.take_as_reference(fair)
+        self.notes += [
+            f"the edit {edit!r} changed nothing: no operation that it is for came from there" for edit in fair.unapplied
+        ]
         reference = fair if scheduler == "fifo" else await self._simulate(scheduler)
         analysis = analyse(_trace(reference), fair=_trace(fair))
         # What a run shows by itself is told of the fair one: another may show what a race did to it.
@@ -139,11 +144,14 @@ class _Check:
         harmful = [finding for finding in self.findings if finding.harmful]
         verdict = REFUTED if harmful else PROVED if proved else EXHAUSTED if self.exhausted else SURVIVED
         rest = [finding for finding in self.findings if not finding.harmful]
-        notes = [f"outside the theory: {reason}" for reason in analysis.reasons] + self.judge.notes(reference) + self.notes
+        notes = (
+            [f"outside the theory: {reason}" for reason in analysis.reasons] + self.judge.notes(reference) + self.notes
+        )
         return Report(
             self.case, verdict, scope, harmful + rest, notes,
             schedules=self.schedules, steps=len(reference.choices), interrupted=self.interrupted,
             one_run=not self.explored and not self.interrupted, explanation=_explanation(analysis),
+            proof=(_trace(reference), analysis) if verdict == PROVED else None,
         )  # fmt: skip
 
     async def _simulate(self, scheduler: str) -> Run:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from asyncsim.machine.case import Case, Run
 from asyncsim.machine.simulate import Blocking, simulate
 from asyncsim.schedulers.replay import Replay, same_op
-from asyncsim.trace.errors import DivergenceError, KernelError, MisuseError
+from asyncsim.trace.errors import DivergenceError, KernelError
 from asyncsim.trace.event import STEP_LIMIT, STOPPED, Footer, Trace
 from asyncsim.trace.jsonl import declarations
 from asyncsim.trace.token import Token
@@ -57,7 +57,7 @@ async def replay(recorded: Trace | Token, kernel: Kernel) -> Replayed:
     Raises:
         DivergenceError: the run does something else than was recorded.
         KernelError: the kernel raised where the recorded run stopped. Its trace is the whole replay.
-        MisuseError: it cannot be run as recorded: an unknown memory model, or edits.
+        MisuseError: it cannot be run as recorded: an unknown memory model, or an edit that is none.
 
     """
     source = recorded.source if isinstance(recorded, Token) else recorded.header.source
@@ -70,11 +70,9 @@ async def replay(recorded: Trace | Token, kernel: Kernel) -> Replayed:
 
 
 def _case(recorded: Token | Header, kernel: Kernel, ranks: int, max_steps: int) -> Case:
-    if recorded.edits:
-        raise MisuseError(f"the recorded run has edits, which cannot be replayed: {', '.join(recorded.edits)}")
     return Case(
         kernel, ranks=ranks, calls=recorded.calls, memory=recorded.memory, seed=recorded.seed, max_steps=max_steps,
-        atom=recorded.atom,
+        atom=recorded.atom, edits=recorded.edits,
     )  # fmt: skip
 
 
@@ -219,6 +217,4 @@ def _finish(recorded: Trace, met: Trace | None) -> None:
         met.footer = footer
     elif met.footer is not None:
         new = met.footer
-        met.footer = Footer(
-            footer.ending, new.outputs, new.pending, footer.verdict, footer.findings, new.collectives
-        )
+        met.footer = Footer(footer.ending, new.outputs, new.pending, footer.verdict, footer.findings, new.collectives)

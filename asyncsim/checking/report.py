@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from asyncsim.analysis.analyse import Analysis
     from asyncsim.machine.case import Case
+    from asyncsim.trace.event import Trace
     from asyncsim.trace.finding import Finding
 
 PROVED, EXHAUSTED, SURVIVED, REFUTED = "PROVED", "EXHAUSTED", "SURVIVED", "REFUTED"
@@ -29,6 +31,7 @@ class Report:
         interrupted: Ctrl-C ended it early; the verdict is of what was done.
         explanation: the class of each cell, and how the order was found; for who asks for it.
         one_run: one run and its analysis decided, with witnesses but without exploring other schedules.
+        proof: of PROVED, the run and what the analysis said of it: what a certificate is made of.
 
     """
 
@@ -43,6 +46,7 @@ class Report:
     interrupted: bool = False
     one_run: bool = False
     explanation: list[str] = field(default_factory=list)
+    proof: tuple[Trace, Analysis] | None = field(default=None, repr=False, compare=False)
 
     @property
     def refuted(self) -> bool:

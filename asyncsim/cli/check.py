@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from asyncsim.checking.check import check
+from asyncsim.cli.certify import write_certificate
 from asyncsim.cli.field import show_field
 from asyncsim.cli.judge import judge_all
 from asyncsim.cli.options import Options, shared_options
@@ -24,10 +26,23 @@ if TYPE_CHECKING:
 @click.option("--all", "corpus", type=click.Choice(["field"]), help="Judge a whole corpus against what it must give.")
 @click.option("--explain", is_flag=True, help="Say for each cell why counting its credits was enough, or why not.")
 @click.option("--atom", type=click.IntRange(min=1), metavar="N", help="Tiles of more elements land in pieces of N.")
+@click.option(
+    "--certificate",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a proof that `asyncsim certify` checks; of one kernel at one P.",
+)
 @shared_options
 @click.pass_context
-def check_command(
-    ctx: click.Context, kernels: tuple[str, ...], *, corpus: str | None, atom: int | None, explain: bool, options: Options
+def check_command(  # noqa: PLR0913 - one argument an option
+    ctx: click.Context,
+    kernels: tuple[str, ...],
+    *,
+    corpus: str | None,
+    atom: int | None,
+    explain: bool,
+    certificate: Path | None,
+    options: Options,
 ) -> None:
     """Prove or refute a kernel from one run.
 
@@ -42,14 +57,18 @@ def check_command(
     """  # noqa: D301 - click keeps the lines after a backspace as they are
 
     if corpus is not None:
-        if kernels:
-            raise click.UsageError("--all judges a corpus, each case as it is meant; give no kernel beside it")
+        if kernels or certificate is not None:
+            raise click.UsageError("--all judges a corpus, each case as it is meant; give neither a kernel nor --certificate beside it")
         ctx.exit(show_field(seed=options.seed, as_json=options.json))
     if not kernels:
         raise click.UsageError("which kernel? Give one: asyncsim check reduce_scatter:builtin (asyncsim list shows all)")
 
+    if certificate is not None and (len(kernels) > 1 or len(options.ranks) > 1):
+        raise click.UsageError("--certificate is of one kernel at one P")
+    reports: list[Report] = []
+
     def judge(kernel: Kernel, ranks: int, progress: Callable[[Progress], None] | None) -> Report:
-        return check(
+        report = check(
             kernel,
             ranks=ranks,
             calls=options.calls,
@@ -59,5 +78,10 @@ def check_command(
             save=options.save,
             progress=progress,
         )
+        reports.append(report)
+        return report
 
-    ctx.exit(judge_all(kernels, options, judge, explain=explain))
+    status = judge_all(kernels, options, judge, explain=explain)
+    if certificate is not None:
+        write_certificate(reports[0], certificate)
+    ctx.exit(status)

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from asyncsim import __version__
+from asyncsim.cli.certify import certify_command
 from asyncsim.cli.check import check_command
 from asyncsim.cli.demo import demo_command
 from asyncsim.cli.explore import explore_command
@@ -73,5 +74,13 @@ def main(ctx: click.Context) -> None:
         ctx.color = False
 
 
-for _command in (list_command, check_command, explore_command, replay_command, shrink_command, demo_command):
+for _command in (
+    list_command,
+    check_command,
+    certify_command,
+    explore_command,
+    replay_command,
+    shrink_command,
+    demo_command,
+):
     main.add_command(_command)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from asyncsim.trace.late import MODELS
+from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.late import MODELS, model_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,6 +56,15 @@ def _devices(ctx: click.Context, param: click.Parameter, value: str | None) -> t
     return devices
 
 
+def _memory(ctx: click.Context, param: click.Parameter, value: str) -> str:  # noqa: ARG001 - as above
+    """Return the memory model as it was given, if there is one of this name."""
+    try:
+        model_of(value)
+    except MisuseError as error:
+        raise click.BadParameter(str(error)) from None
+    return value
+
+
 def _numbers(value: str | None) -> tuple[int, ...]:
     """Return the integers of a list; empty if it is none."""
     try:
@@ -67,7 +77,14 @@ _SHARED = (
     click.option("-P", "--ranks", callback=_rank_counts, metavar="N[,N…]", help=f"How many ranks.  [default: {RANKS}]"),
     click.option("-d", "--devices", callback=_devices, metavar="LIST", help="One rank a device: 0,1,2,3 is -P 4."),
     click.option("--calls", type=click.IntRange(min=1), default=2, show_default=True, help="Calls back to back."),
-    click.option("--memory", type=click.Choice(MODELS), default="sc", show_default=True, help="The memory model."),
+    click.option(
+        "--memory",
+        callback=_memory,
+        metavar="|".join(MODELS),
+        default="sc",
+        show_default=True,
+        help="The memory model; ldst:atom=4 lets larger tiles land in pieces.",
+    ),
     click.option(
         "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the inputs and of the schedules."
     ),

@@ -16,7 +16,7 @@ from asyncsim.trace.token import PREFIX, Token, decode
 
 if TYPE_CHECKING:
     from asyncsim.machine.kernel import Kernel
-    from asyncsim.trace.event import Trace
+    from asyncsim.trace.event import Header, Trace
 
 recorded_argument = click.argument("recorded", metavar="TRACE|TOKEN")
 kernel_option = click.option(
@@ -81,9 +81,12 @@ def case_fields(recorded: Recorded) -> dict[str, Any]:
     """Return what was run: the fields of a case but for the kernel."""
     data = recorded.data
     if isinstance(data, Token):
-        return {"ranks": data.ranks, "calls": data.calls, "memory": data.memory, "seed": data.seed}
-    header = data.header
-    return {"ranks": header.world.ranks, "calls": header.calls, "memory": header.memory, "seed": header.seed}
+        return {"ranks": data.ranks, **_fields(data)}
+    return {"ranks": data.header.world.ranks, **_fields(data.header)}
+
+
+def _fields(run: Token | Header) -> dict[str, Any]:
+    return {"calls": run.calls, "memory": run.memory, "seed": run.seed, "atom": run.atom, "edits": run.edits}
 
 
 def warn_if_changed(recorded: Recorded) -> None:

@@ -10,13 +10,17 @@ import numpy as np
 
 from asyncsim.machine.site import Sites
 from asyncsim.trace.digest import digest_value
+from asyncsim.trace.edit import added_memory, edits_of
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import Header, Trace
 from asyncsim.trace.late import model_of
 from asyncsim.trace.world import World
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from asyncsim.machine.kernel import Kernel
+    from asyncsim.trace.edit import Edit
 
 MAX_STEPS = 1_000_000
 
@@ -33,6 +37,7 @@ class Case:
         seed: of the inputs and of dirty memory.
         max_steps: a run that is longer ends with the ending *step-limit*.
         atom: a tile of more elements lands in pieces of so many, each by itself; None: whole.
+        edits: what is removed from the kernel or added to it, as `asyncsim.trace.edit` writes it.
 
     """
 
@@ -43,6 +48,7 @@ class Case:
     seed: int = 0
     max_steps: int = MAX_STEPS
     atom: int | None = None
+    edits: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run."""
@@ -55,11 +61,21 @@ class Case:
             raise MisuseError(f"atom={self.atom!r}; a tile lands in pieces of at least one element")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise MisuseError(f"seed={self.seed!r}; a seed is an integer >= 0")
+        object.__setattr__(self, "edits", tuple(map(str, self.changes)))
+
+    @cached_property
+    def changes(self) -> tuple[Edit, ...]:
+        """The edits as data."""
+        return edits_of(self.edits)
 
     @cached_property
     def world(self) -> World:
         """The ranks and the memory, shared by all runs of the case."""
-        return World(self.ranks, self.kernel.memory)
+        return World(self.ranks, (*self.kernel.memory, *added_memory(self.changes)))
+
+    def views(self, rank: int) -> Sequence[Any]:
+        """Return the kernel's own memory as `rank` sees it."""
+        return self.world.views(rank)[: len(self.kernel.memory)]
 
     @cached_property
     def inputs(self) -> list[list[Any]]:
@@ -82,8 +98,9 @@ class Case:
         """Return the header of a trace of this case."""
         kernel = self.kernel
         return Header(
-            kernel.ref, kernel.source, self.world, self.calls, self.memory, self.seed, scheduler, atom=self.atom
-        )
+            kernel.ref, kernel.source, self.world, self.calls, self.memory, self.seed, scheduler, tuple(self.edits),
+            atom=self.atom,
+        )  # fmt: skip
 
 
 def copied(value: Any) -> Any:  # noqa: ANN401 - inputs are arrays, numbers, and tuples or lists of them
@@ -121,6 +138,7 @@ class Run:
         unwritten: the regions that were loaded without having been written, as text.
         windows: the contents of every window at the end, by slot.
         trace: every event, if the run was recorded.
+        unapplied: the edits of the case that no operation met.
 
     """
 
@@ -131,6 +149,7 @@ class Run:
     unwritten: list[str] = field(default_factory=list)
     windows: list[Any] = field(default_factory=list)
     trace: Trace | None = None
+    unapplied: tuple[str, ...] = ()
 
 
 class _Missing:

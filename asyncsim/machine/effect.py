@@ -11,8 +11,24 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.trace.op import (
-    ATOMIC_ADD, FENCE, GET, JOIN, LOAD, NOTIFY, POLL, PUT, PUT_SIGNAL, QUIET, REMOTE_LOAD, REMOTE_STORE, SET, START,
-    STORE, SYNC, TEST, WAIT,
+    ATOMIC_ADD,
+    FENCE,
+    GET,
+    JOIN,
+    LOAD,
+    NOTIFY,
+    POLL,
+    PUT,
+    PUT_SIGNAL,
+    QUIET,
+    REMOTE_LOAD,
+    REMOTE_STORE,
+    SET,
+    START,
+    STORE,
+    SYNC,
+    TEST,
+    WAIT,
 )  # fmt: skip
 from asyncsim.trace.region import ADD
 

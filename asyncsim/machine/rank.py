@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from asyncsim.machine.memory import Tile
     from asyncsim.trace.declare import Group
-    from asyncsim.trace.region import Access, Condition
+    from asyncsim.trace.region import Condition
     from asyncsim.trace.world import Actor, World
 
 _Result = TypeVar("_Result")

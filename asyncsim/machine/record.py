@@ -22,14 +22,20 @@ if TYPE_CHECKING:
 
 
 class Place:
-    """Where one actor is: its rank, and the coroutine it is suspended in."""
+    """Where one actor is: its rank, and the coroutine it is suspended in.
 
-    __slots__ = ("coroutine", "rank")
+    While an edit makes it do something that its program does not, `inserted` says where that stands;
+    `last` is then where the program came to last.
+    """
+
+    __slots__ = ("coroutine", "inserted", "last", "rank")
 
     def __init__(self, rank: Rank) -> None:
         """Start before the first call."""
         self.rank = rank
         self.coroutine: Any = None
+        self.inserted: Site | None = None
+        self.last: Site = ()
 
 
 class Recorder:
@@ -92,7 +98,8 @@ class Recorder:
             issue = self._issues[op.actor.name.partition(">")[0], index_of(op.actor.name)]
             return issue.call, issue.phase, issue.at
         place = self._places[op.actor.order]
-        return place.rank.call, place.rank.phase_name, self._sites.of(place.coroutine)
+        at = place.inserted or self._sites.of(place.coroutine)
+        return place.rank.call, place.rank.phase_name, at
 
     def collective(self, rank: Rank, name: str, facts: Mapping[str, Any]) -> None:
         """Note that a task, which runs just now, takes part in a collective."""

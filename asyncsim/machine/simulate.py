@@ -16,13 +16,14 @@ import trio
 from trio.lowlevel import reschedule, wait_task_rescheduled
 
 from asyncsim.machine.case import MISSING, Case, Run, checked, copied
+from asyncsim.machine.edit import Editor
 from asyncsim.machine.effect import Immediate
 from asyncsim.machine.gate import Effects, Gate, Scheduler
 from asyncsim.machine.memory import Memory
 from asyncsim.machine.rank import Rank
 from asyncsim.machine.record import Place, Recorder
-from asyncsim.machine.wires import Wires
 from asyncsim.machine.site import module_name, shown_path
+from asyncsim.machine.wires import Wires
 from asyncsim.trace.digest import digest_value
 from asyncsim.trace.errors import KernelError, MisuseError
 from asyncsim.trace.event import STOPPED, Footer, Trace
@@ -32,8 +33,8 @@ from asyncsim.trace.op import START, Op
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
 
+    from asyncsim.machine.edit import Watch
     from asyncsim.machine.stream import Stream
-
     from asyncsim.trace.event import Event
     from asyncsim.trace.world import Actor
 
@@ -60,13 +61,14 @@ class Blocking(Generic[_Params, _Result]):
 
 
 @Blocking
-async def simulate(case: Case, scheduler: Scheduler, *, record: str | None = None) -> Run:
+async def simulate(case: Case, scheduler: Scheduler, *, record: str | None = None, watch: Watch | None = None) -> Run:
     """Run a case once, under a schedule chosen by `scheduler`.
 
     Args:
         case: what to run.
         scheduler: makes every choice.
         record: the scheduler as text, for the header; the run then keeps its trace.
+        watch: is told of each operation, and of the lines it comes from, before it stands at the gate.
 
     Raises:
         KernelError: the kernel raised, or awaited something that is no operation of its rank.
@@ -74,7 +76,7 @@ async def simulate(case: Case, scheduler: Scheduler, *, record: str | None = Non
         DivergenceError: the scheduler replays a schedule that this kernel does not follow.
 
     """
-    return await _Simulation(case, scheduler, record).run()
+    return await _Simulation(case, scheduler, record, watch).run()
 
 
 class _Raised(Exception):  # noqa: N818 - a wrapper that never leaves this module
@@ -84,7 +86,7 @@ class _Raised(Exception):  # noqa: N818 - a wrapper that never leaves this modul
 class _Simulation:
     """One run under way."""
 
-    def __init__(self, case: Case, scheduler: Scheduler, record: str | None) -> None:
+    def __init__(self, case: Case, scheduler: Scheduler, record: str | None, watch: Watch | None) -> None:
         world = case.world
         self.case = case
         self.inputs = case.inputs  # made here, where a mistake in them reaches the caller as it is
@@ -99,10 +101,13 @@ class _Simulation:
         self.error: Exception | None = None
         self.pending: list[Event] = []
         self.record = record
-        self.recorder = None if record is None else Recorder(
-            self.memory, effects.seen, self.places, case.sites, late=model.late
+        self.recorder = (
+            None if record is None else Recorder(self.memory, effects.seen, self.places, case.sites, late=model.late)
         )
         self.gate.observer = self.recorder
+        self.editor: Editor | None = None
+        if case.edits or watch is not None:
+            self.editor = Editor(case.changes, world, case.sites, watch, deferred=model.late)
         self.scope = trio.CancelScope()
         self.unstarted: list[Callable[[], Coroutine[Any, Any, None]]] = [
             partial(self._drive, actor) for actor in reversed(world.actors)
@@ -126,7 +131,9 @@ class _Simulation:
             raise RuntimeError("the run stopped without an ending")
         choices = [actor.name for actor in self.gate.choices]
         unwritten = [str(region) for region in self.memory.unwritten]
-        return Run(case, choices, self.outputs, ending, unwritten, self.memory.arrays, self._trace(ending))
+        unapplied = () if self.editor is None else self.editor.unapplied
+        trace = self._trace(ending)
+        return Run(case, choices, self.outputs, ending, unwritten, self.memory.arrays, trace, unapplied)
 
     def _start_next(self) -> None:
         """Start one actor: the next starts when this one stands at the gate, so trio has no order to choose."""
@@ -135,7 +142,7 @@ class _Simulation:
     async def _drive(self, actor: Actor) -> None:
         """Take a rank through all its calls."""
         place = self.places[actor.order]
-        views = self.case.world.views(actor.rank)
+        views = self.case.views(actor.rank)
         rank = place.rank
         with self._as_task(actor, place):
             for call, xs in enumerate(self.inputs):
@@ -172,7 +179,7 @@ class _Simulation:
             self.gate.ending = self.gate.ending or STOPPED
             raise
 
-    async def _call(self, place: Place, start: Callable[[], Any]) -> Any:  # noqa: ANN401 - a kernel returns what it likes
+    async def _call(self, place: Place, start: Callable[[], Any]) -> Any:  # noqa: ANN401, C901 - every step comes through
         """Run one call of a program, sending into it what each operation gave."""
         gate = self.gate
         coroutine: Any = None
@@ -180,6 +187,8 @@ class _Simulation:
         try:
             try:
                 coroutine = place.coroutine = _started(start())
+                if self.editor is not None:
+                    coroutine = self.editor.drive(place)
             except Exception as error:
                 raise _Raised from error
             while True:
@@ -203,14 +212,18 @@ class _Simulation:
                     await wait_task_rescheduled(_abort)
                 outcome = gate.perform(op)
                 if op.kind == START:
-                    gate.enter()
-                    self.unstarted.append(partial(self._drive_stream, op.payload, place.rank.call, place.rank.phase_name))
+                    self._prepare(op.payload, place.rank)
                 if gate.ending is not None:
                     self._hand_on(None)
                     await trio.lowlevel.checkpoint()
         finally:
             if coroutine is not None:
                 _close(coroutine)
+
+    def _prepare(self, stream: Stream[Any], parent: Rank) -> None:
+        """Let a stream begin when its parent comes to the gate again; its phase is that of this moment."""
+        self.gate.enter()
+        self.unstarted.append(partial(self._drive_stream, stream, parent.call, parent.phase_name))
 
     def _hand_on(self, chosen: Op | None) -> None:
         """Wake the chosen task; or, with nobody to choose, end the run if it is over."""
@@ -252,8 +265,8 @@ _NOT_THE_AUTHORS = ("asyncsim", "trio", "asyncio", "numpy", "ml_dtypes")
 def _check_joined(rank: Rank) -> None:
     if rank.open_streams:
         names = ", ".join(rank.open_streams)
-        error = MisuseError(f"rank {rank.id} returns while its stream {names} runs; join each stream: await rank.join(stream)")
-        raise _Raised from error
+        told = f"rank {rank.id} returns while its stream {names} runs; join each stream: await rank.join(stream)"
+        raise _Raised from MisuseError(told)
 
 
 def _output(value: Any) -> Any:  # noqa: ANN401 - a kernel returns what it likes, within reason

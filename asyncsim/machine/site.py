@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from types import CoroutineType
-from typing import TYPE_CHECKING, Any
+from types import CodeType, CoroutineType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from types import CodeType, FrameType
+    from types import FrameType
 
     from asyncsim.trace.event import Site
 
@@ -15,6 +15,23 @@ if TYPE_CHECKING:
     """``file:line``, whether the file is one of ours, and the code, which so keeps its id to itself."""
 
 _PACKAGE = __name__.partition(".")[0] + "."
+
+
+class Frame(NamedTuple):
+    """One of the lines that an operation comes from.
+
+    Args:
+        text: ``file:line``.
+        ours: whether the file is one of ours.
+        code: of the function that the line is in.
+        awaited: the coroutine that the line awaits.
+
+    """
+
+    text: str
+    ours: bool
+    code: CodeType
+    awaited: object
 
 
 class Sites:
@@ -36,6 +53,14 @@ class Sites:
                 author, composite = text, ""
             coroutine = inner
         return (author, composite) if author and composite else (author or composite,)
+
+    def stack(self, coroutine: Any) -> list[Frame]:  # noqa: ANN401 - as above
+        """Return all lines that lead to the operation, the outermost first, without those of Rank."""
+        frames = []
+        while (inner := coroutine.cr_await).__class__ is CoroutineType:
+            frames.append(Frame(*self._place(coroutine.cr_frame), inner))
+            coroutine = inner
+        return frames
 
     def here(self, frame: FrameType | None) -> Site:
         """Return the same for a coroutine that runs just now: the lines of `frame` and of who awaits it."""

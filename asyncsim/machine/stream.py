@@ -19,7 +19,9 @@ class Stream(Generic[_Result]):
 
     __slots__ = ("actor", "args", "program", "value")
 
-    def __init__(self, actor: Actor, program: Callable[..., Coroutine[Any, Any, _Result]], args: tuple[Any, ...]) -> None:
+    def __init__(
+        self, actor: Actor, program: Callable[..., Coroutine[Any, Any, _Result]], args: tuple[Any, ...]
+    ) -> None:
         """Run ``program(rank, *args)`` as `actor`."""
         self.actor = actor
         self.program = program

@@ -16,8 +16,26 @@ from typing import TYPE_CHECKING, Any
 from asyncsim.machine.effect import COMPARE, change_cell, consume, satisfied
 from asyncsim.trace.late import Landing, Model, landings_of
 from asyncsim.trace.op import (
-    ATOMIC_ADD, FENCE, FETCH, GET, KINDS, LAND, LOAD, LOCAL, NOTIFY, POLL, PUT, PUT_SIGNAL, QUIET, REMOTE_LOAD,
-    REMOTE_STORE, SET, STORE, TEST, WAIT, Op,
+    ATOMIC_ADD,
+    FENCE,
+    FETCH,
+    GET,
+    KINDS,
+    LAND,
+    LOAD,
+    LOCAL,
+    NOTIFY,
+    POLL,
+    PUT,
+    PUT_SIGNAL,
+    QUIET,
+    REMOTE_LOAD,
+    REMOTE_STORE,
+    SET,
+    STORE,
+    TEST,
+    WAIT,
+    Op,
 )  # fmt: skip
 from asyncsim.trace.region import ADD, READ, spans_overlap
 
@@ -32,7 +50,7 @@ class _Pending:
 
     __slots__ = ("data", "generation", "issuer", "landing", "op", "sequence", "shown", "tile")
 
-    def __init__(  # noqa: PLR0913 - only `_issue` makes one
+    def __init__(  # noqa: PLR0913, PLR0917 - only `_issue` makes one
         self, landing: Landing, issue: Op, generation: int, sequence: int, tile: Tile | None, data: list[_Pending]
     ) -> None:
         self.landing = landing
@@ -184,7 +202,7 @@ class Wires:
         return pending.tile
 
     def seen(self, op: Op) -> int:
-        """Return the value of an operation's cell; to a wait or test, with the actor's own pending changes if forwarded."""
+        """Return the value of an operation's cell; to a wait or test with its actor's pending changes, if forwarded."""
         cell = op.cell
         assert cell is not None  # noqa: S101 - for the type checker: the caller knows
         value = self._memory.cells[cell.slot]

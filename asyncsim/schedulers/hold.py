@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING
 
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.op import (
-    GET, KINDS, LAND, LOAD, NOTIFY, POLL, PUT, PUT_SIGNAL, REMOTE_LOAD, REMOTE_STORE, STORE, TEST, WAIT,
+    GET,
+    KINDS,
+    LAND,
+    LOAD,
+    NOTIFY,
+    POLL,
+    PUT,
+    PUT_SIGNAL,
+    REMOTE_LOAD,
+    REMOTE_STORE,
+    STORE,
+    TEST,
+    WAIT,
 )  # fmt: skip
 
 if TYPE_CHECKING:

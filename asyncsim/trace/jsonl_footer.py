@@ -51,7 +51,9 @@ def _collective(fields: Fields, steps: Steps, header: Header) -> Collective:
     last = header.world.ranks - 1
     members = tuple(integer_in(rank, "a member", 0, last) for rank in fields.items("members"))
     if (rank := fields.integer("rank", 0)) != actor.rank or rank not in members:
-        raise BadFieldError(f"actor {actor.name} is of rank {actor.rank}, and calls a collective as {rank} of {members}")
+        raise BadFieldError(
+            f"actor {actor.name} is of rank {actor.rank}, and calls a collective as {rank} of {members}"
+        )
     facts = Fields(fields.take("facts", {}), "'facts'")
     said = tuple((key, facts.text(key)) for key in facts.names())
     made = Collective(

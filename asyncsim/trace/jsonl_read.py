@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from asyncsim.trace.declare import Signal, Window
+from asyncsim.trace.edit import check_added, edits_of
 from asyncsim.trace.errors import MisuseError, TraceError
 from asyncsim.trace.event import Header, Trace
 from asyncsim.trace.jsonl_footer import read_footer
@@ -187,6 +188,7 @@ def _header(fields: Fields) -> Header:
     scheduler = fields.text("scheduler")
     fields.end()
     world = World(ranks, declared)
+    check_added(edits_of(edits), world)
     return Header(kernel, source, world, calls, memory, seed, scheduler, edits, asyncsim, atom)
 
 

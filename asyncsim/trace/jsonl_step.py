@@ -13,8 +13,24 @@ from asyncsim.trace.jsonl_shape import COPIES, SINGLE, fault_of
 from asyncsim.trace.late import model_of
 from asyncsim.trace.layout import SignalLayout, WindowLayout
 from asyncsim.trace.op import (
-    ATOMIC_ADD, FETCH, GET, JOIN, KINDS, LAND, LOCAL, NOTIFY, PUT, PUT_SIGNAL, REMOTE_STORE, SET, START, STORE, SYNC,
-    TEST, WAIT, Op,
+    ATOMIC_ADD,
+    FETCH,
+    GET,
+    JOIN,
+    KINDS,
+    LAND,
+    LOCAL,
+    NOTIFY,
+    PUT,
+    PUT_SIGNAL,
+    REMOTE_STORE,
+    SET,
+    START,
+    STORE,
+    SYNC,
+    TEST,
+    WAIT,
+    Op,
 )  # fmt: skip
 from asyncsim.trace.region import ADD, READ, SYMBOLS, WRITE, Access, Region
 from asyncsim.trace.strict import BadFieldError, Fields, integer_in, list_in, shown, text_in
@@ -137,7 +153,7 @@ class Steps:
         if op.kind in COPIES and fields.flag("late"):
             op.late = True
             if not self._late or len(op.accesses) == 1:
-                fault = fault or "nothing of it can be read late: its memory model has no landings, or its source is fixed"
+                fault = fault or "nothing of it can be read late: nothing lands late, or its source is fixed"
         if fault:
             raise BadFieldError(f"rank {op.actor.rank}, {op.kind}: {fault}")
         if op.kind == PUT_SIGNAL:

@@ -12,7 +12,7 @@ fetch before it) ever uses.
 Either may tear: under ``ldst:atom=4`` a tile of more than four elements lands in pieces, each by itself.
 
 What orders landings is written down once, in `asyncsim.machine.wires` for a run under way and in
-`asyncsim.analysis.threads` for all runs.
+`asyncsim.analysis.edges` for all runs.
 """
 
 from __future__ import annotations

@@ -125,7 +125,9 @@ class Condition:
 
     def __bool__(self) -> NoReturn:
         """Refuse: outside a wait, a condition is neither true nor false."""
-        raise MisuseError(f"{self} has no truth value; wait for it: await rank.wait({self}), or await rank.test({self})")
+        raise MisuseError(
+            f"{self} has no truth value; wait for it: await rank.wait({self}), or await rank.test({self})"
+        )
 
     def __str__(self) -> str:
         """Write it as in the kernel."""
@@ -145,7 +147,16 @@ class Cell:
     __slots__ = ("high", "index", "low", "owner", "signal", "slot", "world", "wrap")
 
     def __init__(  # noqa: PLR0913 - a place has this many coordinates; only a world makes cells
-        self, signal: str, owner: int, index: tuple[int, ...], *, slot: int, low: int, high: int, wrap: bool, world: object
+        self,
+        signal: str,
+        owner: int,
+        index: tuple[int, ...],
+        *,
+        slot: int,
+        low: int,
+        high: int,
+        wrap: bool,
+        world: object,
     ) -> None:
         """Keep the coordinates."""
         self.signal = signal

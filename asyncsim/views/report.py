@@ -79,8 +79,9 @@ def verdict_line(report: Report) -> str:
 
 
 def case_text(case: Case) -> str:
-    """Name what is judged: the kernel, P, the calls and the memory model."""
-    return f"{case.kernel.ref}, P = {case.ranks}, {_count(case.calls, 'call')}, {case.memory}"
+    """Name what is judged: the kernel, P, the calls and the memory model, and what was changed."""
+    edits = f", edited: {'; '.join(case.edits)}" if case.edits else ""
+    return f"{case.kernel.ref}, P = {case.ranks}, {_count(case.calls, 'call')}, {case.memory}{edits}"
 
 
 def finding_title(finding: Finding) -> str:

@@ -1,0 +1,173 @@
+"""Edits at work: they stand between a kernel and its engine, and change what comes to the gate.
+
+An edit finds its operations by the source lines they come from, just before they would stand at the
+gate. What it leaves out is answered at once, as if it had been done; the barrier that it adds is made
+of ordinary operations on a signal of its own. So nothing else need know of edits: the gate, the
+memory model, the analysis and a replay see the operations of one more kernel.
+
+A run without edits is driven without any of this.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from asyncsim.trace.edit import BARRIER, DROP, SKIP
+from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.op import ATOMIC_ADD, FENCE, NOTIFY, PUT, PUT_SIGNAL, QUIET, WAIT, Op
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Sequence
+
+    from asyncsim.machine.rank import Rank
+    from asyncsim.machine.record import Place
+    from asyncsim.machine.site import Frame, Sites
+    from asyncsim.trace.edit import Edit
+    from asyncsim.trace.world import SignalView, World
+
+    Watch = Callable[[Op, Sequence[Frame]], None]
+    """Is told of each operation of a kernel, before any edit, with the lines it comes from, outermost first."""
+
+
+class Editor:
+    """Applies the edits of one run.
+
+    Args:
+        edits: in the order in which they apply.
+        world: holds, behind the kernel's memory, a signal for each barrier.
+        sites: finds lines.
+        watch: is told of each operation that the kernel itself makes; None: nobody.
+
+    """
+
+    def __init__(
+        self, edits: Sequence[Edit], world: World, sites: Sites, watch: Watch | None = None, *, deferred: bool = False
+    ) -> None:
+        """Start with nothing applied; `deferred`: what a rank does to peers lands later."""
+        self._edits = edits
+        self._world = world
+        self._sites = sites
+        self._watch = watch
+        self._deferred = deferred
+        self._applied = [False] * len(edits)
+        barriers = [number for number, edit in enumerate(edits) if edit.what == BARRIER]
+        signals = list(world.layouts)[len(world.layouts) - len(barriers) :]
+        self._signals = dict(zip(barriers, signals, strict=True))
+        self._met: dict[tuple[int, int], int] = {}
+        self._calls: dict[tuple[int, int], int] = {}
+        self._visits: dict[tuple[int, int], object] = {}
+
+    @property
+    def unapplied(self) -> tuple[str, ...]:
+        """The edits that no operation met so far."""
+        return tuple(str(edit) for edit, applied in zip(self._edits, self._applied, strict=True) if not applied)
+
+    def drive(self, place: Place) -> Generator[Op, Any, Any]:
+        """Drive the program of a place as an engine would, and yield the operations of the edited one."""
+        program = place.coroutine
+        outcome: Any = None
+        try:
+            while True:
+                try:
+                    op = program.send(outcome)
+                except StopIteration as stop:
+                    yield from self._before_return(place)
+                    return stop.value
+                if op.__class__ is Op:
+                    frames = self._sites.stack(program)
+                    place.last = self._sites.of(program)
+                    if self._watch is not None:
+                        self._watch(op, frames)
+                    yield from self._meetings(place, frames)
+                    op = self._changed(op, frames)
+                    if op is None:
+                        outcome = None
+                        continue
+                try:
+                    outcome = yield op
+                except MisuseError as foreign:  # it awaited what is no operation, and must hear it at its own line
+                    program.throw(foreign)
+                    raise
+        finally:
+            program.close()
+
+    def _changed(self, op: Op, frames: Sequence[Frame]) -> Op | None:
+        """Return what is left of an operation: all, a part, or nothing."""
+        lines = [frame.text for frame in frames]
+        for number, edit in enumerate(self._edits):
+            if op.kind in _OBJECTS[edit.what] and edit.reach(lines) is not None:
+                self._applied[number] = True
+                return self._rest(op)
+        return op
+
+    def _rest(self, op: Op) -> Op | None:
+        """Return what is left of an operation whose waiting or notifying is taken away; None: nothing."""
+        if op.consume:
+            return Op(op.actor, NOTIFY, (), op.cell, ATOMIC_ADD, -op.amount, call=op.call, deferred=self._deferred)
+        if op.kind == PUT_SIGNAL:
+            return Op(
+                op.actor, PUT, op.accesses, payload=op.payload, call=op.call, late=op.late, deferred=op.deferred
+            )  # fmt: skip
+        return None
+
+    def _meetings(self, place: Place, frames: Sequence[Frame]) -> Iterator[Op]:
+        """Yield the operations of the barriers that stand before an operation."""
+        lines = [frame.text for frame in frames]
+        for number in self._signals:
+            reach = self._edits[number].reach(lines)
+            if reach is not None and self._comes(number, place.rank, frames[reach].awaited):
+                yield from self._meet(place, number)
+
+    def _comes(self, number: int, rank: Rank, awaited: object) -> bool:
+        """Say whether a rank comes to a site now, for the first time in its call or, if that is asked, again.
+
+        It comes again when the line awaits another coroutine than before, which is kept, or its place in
+        memory might be the next one's too.
+        """
+        if self._edits[number].every:
+            actor = (number, rank.actor.order)
+            known, self._visits[actor] = self._visits.get(actor), awaited
+            return known is not awaited
+        key = (number, rank.actor.rank)
+        last, self._calls[key] = self._calls.get(key), rank.call
+        return last != rank.call
+
+    def _before_return(self, place: Place) -> Iterator[Op]:
+        """Yield the operations of the barriers at the end of a call. A stream does not end one."""
+        if not place.rank.actor.depth:
+            for number in self._signals:
+                if not self._edits[number].site:
+                    yield from self._meet(place, number)
+
+    def _meet(self, place: Place, number: int) -> Generator[Op, Any, None]:
+        """Take the actor of a place through one barrier."""
+        self._applied[number] = True
+        rank = place.rank
+        names = list(self._world.layouts)
+        signal: Any = self._world.views(rank.actor.rank)[names.index(self._signals[number])]
+        generation = self._met[number, rank.actor.rank] = self._met.get((number, rank.actor.rank), 0) + 1
+        meeting = _barrier(rank, signal, generation)
+        outcome: Any = None
+        try:
+            while True:
+                try:
+                    op = meeting.send(outcome)
+                except StopIteration:
+                    return
+                place.inserted = (*place.last[:1], *self._sites.of(meeting))
+                outcome = yield op
+        finally:
+            place.inserted = None
+            meeting.close()
+
+
+_OBJECTS = {SKIP: (WAIT, QUIET, FENCE), DROP: (NOTIFY, PUT_SIGNAL), BARRIER: ()}
+"""The kinds of operations that an edit takes away. A poll stays: what it returns would not be what it waited for."""
+
+
+async def _barrier(rank: Rank, signal: SignalView, generation: int) -> None:
+    """Do as `asyncsim.barrier` does; `rank` is one of the world, whatever groups its kernel turns to."""
+    for peer in rank.peers:
+        await rank.notify(signal.at(peer)[rank.id], 1)
+    for peer in rank.peers:
+        await rank.wait(signal[peer] >= generation)
