@@ -12,7 +12,20 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from asyncsim import Case, Fifo, ReduceOp, Signal, Window, golden, kernel, reduce_scatter, simulate
+from asyncsim import (
+    Case,
+    Fifo,
+    Group,
+    ReduceOp,
+    Signal,
+    Window,
+    golden,
+    kernel,
+    reduce_scatter,
+    simulate,
+    two_phase_all_reduce,
+)
+from asyncsim import broadcast as from_root
 from kernels import (
     all_gather,
     all_reduce,
@@ -338,3 +351,30 @@ def test_a_mesh_accumulates_in_the_dtype_it_is_asked_for():
         return await rank.load(data[...])
 
     assert int(assert_golden(average, 3, "int64").outputs[0][0][0, 0]) == 100
+
+
+# Within a group.
+
+
+def test_composites_use_the_numbers_of_their_group():
+    ends = Group("ends", (3, 1))
+
+    @kernel(
+        memory=[
+            Window("data", ("P", 2), group=ends),
+            Window("gathered", ("P", 2), group=ends),
+            Signal("signal", ("P", 1), self_cleaning=True, group=ends),
+        ],
+        inputs=lambda P, call, rng: [np.full((2, 2), 10.0**r, np.float32) for r in range(P)],
+    )
+    async def by_the_ends(rank, x, data, gathered, signal):
+        if rank.id not in (1, 3):
+            return None
+        team = rank.within(ends)
+        await team.store(data[...], x)
+        await two_phase_all_reduce(team, data, gathered, signal)
+        await from_root(team, gathered, signal, root=1)
+        return await team.load(gathered[...])
+
+    run = run_once(by_the_ends, 4)
+    assert [None if y is None else y.tolist() for y in run.outputs[0]] == [None, [[1010] * 2] * 2] * 2

@@ -105,16 +105,8 @@ def test_what_is_pending_at_the_end_comes_back():
     assert_same(trace)
 
 
-def test_the_atom_of_a_case_stands_in_the_header():
-    trace = recorded(memory="nic", atom=5)
-    line = json.loads(plain(trace)[0])
-    assert (line["memory"], line["atom"]) == ("nic", 5)
-    assert read(written(trace)).header.atom == 5
-    assert "atom" not in json.loads(plain(recorded(memory="nic"))[0])
-
-
 def test_a_step_of_each_new_kind_is_written_like_this():
-    steps = [json.loads(line) for line in plain(recorded(text="random:seed=1", memory="nic", atom=8))[1:-1]]
+    steps = [json.loads(line) for line in plain(recorded(text="random:seed=1", memory="nic:atom=8"))[1:-1]]
     wanted = {}
     for step in steps:
         wanted.setdefault(step["op"], {key: value for key, value in step.items() if key not in ("step", "at", "call")})
@@ -161,7 +153,7 @@ def test_collectives_come_back():
 
 # Damage. The lines that are changed have no sums, so that nothing else stops a reader.
 
-LATE = plain(recorded(memory="nic", atom=8))
+LATE = plain(recorded(memory="nic:atom=8"))
 SC = plain(recorded())
 
 
@@ -210,7 +202,6 @@ FAULTS = [
     (to(memory="nic:atom=" + "9" * 5000), header, "the memory models are sc, ldst, nic"),
     (to(memory="sc:atom=2"), header, "a model that is late"),
     (to(memory=7), header, "'memory' is 7; it must be a text"),
-    (to(atom=0), header, "'atom' is 0; it must be an integer, at least 1"),
     # Streams.
     (to(link="0.x"), does("start"), "actor 0 has no stream '0.x'"),
     (to(link="0.01"), does("start"), "actor 0 has no stream '0.01'"),

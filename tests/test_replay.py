@@ -295,7 +295,7 @@ def test_a_trace_does_not_depend_on_the_process():
         "import sys\n"
         "from test_replay import late, make, recorded, written\n"
         "for text in ('fifo', 'random:seed=3', 'pct:seed=3', 'pos:seed=3', 'surw:seed=3'):\n"
-        "    sys.stdout.write(written(recorded(late, scheduler=make(text), memory='nic', atom=5)))\n"
+        "    sys.stdout.write(written(recorded(late, scheduler=make(text), memory='nic:atom=5')))\n"
     )
     printed = {
         subprocess.run(  # noqa: S603 - this interpreter, on the text above
@@ -305,7 +305,7 @@ def test_a_trace_does_not_depend_on_the_process():
         for seed in ("1", "2")
     }  # fmt: skip
     (text,) = printed
-    assert text.startswith(written(recorded(late, memory="nic", atom=5)))
+    assert text.startswith(written(recorded(late, memory="nic:atom=5")))
     for one in text.split('{"event":"header"')[1:]:
         trace = read_trace(io.StringIO('{"event":"header"' + one))
         assert written(replay(trace, late).run.trace) == '{"event":"header"' + one

@@ -91,12 +91,9 @@ class _Writer:
     def header(self) -> dict[str, Any]:
         """Return the header; the streams come first, because they say what is used."""
         head = self._streams.trace.header
-        memory = head.memory.partition(":")[0]
-        if self._streams.model.late and head.atom is not None:
-            memory += f":atom={head.atom}"
         return {
             "format": FORMAT, "kernel": head.kernel, "source": head.source, "ranks": head.world.ranks,
-            "calls": head.calls, "memory": memory, "seed": head.seed,
+            "calls": head.calls, "memory": head.memory, "seed": head.seed,
             "windows": self._window_lines, "cells": self._cell_lines,
         }  # fmt: skip
 

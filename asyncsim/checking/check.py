@@ -51,7 +51,6 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
     ranks: int = 4,
     calls: int = 2,
     memory: str = "sc",
-    atom: int | None = None,
     seed: int = 0,
     edits: Sequence[str] = (),
     scheduler: str = "fifo",
@@ -70,7 +69,6 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
         ranks: P.
         calls: back to back on the same memory; two show what one call does to the next.
         memory: the memory model.
-        atom: a tile of more elements lands in pieces of so many; None: whole.
         seed: of the inputs.
         edits: what is removed from the kernel or added to it, as texts: "skip kernels/x.py:99".
         scheduler: of the reference run, as text; the verdict does not depend on it.
@@ -90,7 +88,7 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 0:
         raise MisuseError(f"budget={budget!r}; give the number of executions that may be explored, 0 for none")
     started = time.perf_counter()
-    case = Case(kernel, ranks, calls, memory, seed, atom=atom, edits=edits)
+    case = Case(kernel, ranks, calls, memory, seed, edits=edits)
     report = await _Check(case, Keeper(case, save), budget, samples, progress).run(scheduler)
     report.seconds = time.perf_counter() - started
     return report

@@ -1,111 +1,233 @@
 """What a wrong result is instead: named hypotheses, tried against the numbers.
 
-A hypothesis says what the result would be if a certain thing had gone wrong, and whether it is that.
-Nothing is inferred from how the kernel looks. Where no hypothesis gives the numbers, nothing is said.
+A hypothesis says what the result would be if a certain thing had gone wrong. It is told if the result
+is that, everywhere or where it is wrong; nothing is inferred from what the kernel looks like, and
+where no hypothesis gives the numbers nothing is said.
 """
 
 from __future__ import annotations
 
-from itertools import chain, combinations, islice
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from asyncsim.checking.narrow import sixteen_bits
-from asyncsim.checking.oracle import Oracle, each, leaves
-from asyncsim.machine.case import MISSING
+from asyncsim.checking.oracle import Numbers, Oracle, each, leaves, numbers_of
+from asyncsim.checking.wrong import Wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    Array = np.ndarray[Any, Any]
-    Candidates = Iterator[tuple[str, str, Any]]
-    """What went wrong, what the result equals then, and those numbers."""
-
-PARTIAL = 2
-"""So many wrong elements, at least, must fit where the others are right: one alone may be chance."""
-SUBSETS = 64
-SHIFTS = 128
+    from collections.abc import Callable, Sequence
 
 
-class Wrong:
-    """A result that is not its golden.
+# The hypotheses, one a function.
+
+
+def every_rank_has_the_same(wrong: Wrong) -> str | None:
+    """All ranks returned one rank's result, where each should have its own."""
+    if not all(wrong.equal_everywhere(numbers_of(wrong.outputs[peer])) for peer in wrong.peers):
+        return None
+    return wrong.first(
+        ("every rank has the same chunk", wrong.oracle.golden(wrong.call, peer), f"what rank {peer} must get")
+        for peer in wrong.peers
+    )
+
+
+def another_rank(wrong: Wrong) -> str | None:
+    """The result is another rank's."""
+    return wrong.first(
+        (f"it is rank {peer}'s result", wrong.oracle.golden(wrong.call, peer), f"what rank {peer} must get")
+        for peer in wrong.peers
+    )
+
+
+def another_call(wrong: Wrong) -> str | None:
+    """The result is that of another call."""
+    return wrong.first(
+        (
+            f"it is the result of {_call(wrong, call)}",
+            wrong.oracle.golden(call, wrong.rank),
+            f"what call {call} must give",
+        )
+        for call in wrong.other_calls()
+    )
+
+
+def short_of_contributions(wrong: Wrong) -> str | None:
+    """Some ranks' inputs are not in it: the own one first, for that is what is forgotten."""
+    own = (wrong.rank,)
+    others = (ranks for ranks in wrong.subsets() if ranks != own)
+    return wrong.first(
+        (
+            f"it is short of exactly the own contribution, rank {wrong.rank}'s"
+            if ranks == own
+            else f"it is short of the contribution of {_ranks(ranks)}",
+            wrong.given(("zero", ranks), partial(_zeroed, ranks)),
+            f"the golden of inputs in which {'that one is' if len(ranks) == 1 else 'these are'} zero",
+        )
+        for ranks in chain([own], others)
+    )
+
+
+def contribution_of_another_call(wrong: Wrong) -> str | None:
+    """Some ranks' inputs are those of another call: a stale read, or one that came too late."""
+    return wrong.first(
+        (
+            f"{_possessive(ranks)} contribution is that of {_call(wrong, call)}",
+            wrong.given(("call", call, ranks), partial(_taken_from, wrong.case.inputs[call], ranks)),
+            f"the golden with {'that one' if len(ranks) == 1 else 'those'}",
+        )
+        for call in wrong.other_calls()
+        for ranks in wrong.subsets()
+    )
+
+
+def total_for_an_input(wrong: Wrong) -> str | None:
+    """A peer's finished result was reduced where its input should have been: this call's, or an earlier one's."""
+    goldens = wrong.case.goldens or []
+    calls = range(wrong.call, -1, -1)
+    return wrong.first(
+        (
+            f"{_possessive(ranks)} finished total{when} was taken for an input",
+            wrong.given(("total", call, ranks), partial(_totals, goldens[call], ranks)),
+            f"the golden with {'that total' if len(ranks) == 1 else 'those totals'} as input",
+        )
+        for call in calls
+        for when in ["" if call == wrong.call else f" of {_call(wrong, call)}"]
+        for ranks in wrong.subsets()
+    )
+
+
+def shifted(wrong: Wrong) -> str | None:
+    """The boundaries of the chunks lie a few elements too early, or too late."""
+    sizes = {leaf.size for x in wrong.case.inputs[wrong.call] for leaf in leaves(x) or ()}
+    furthest = min(max(sizes, default=0) - 1, wrong.oracle.limit // 2)  # both ways
+    return wrong.first(
+        (
+            f"the chunk boundaries are shifted by {-by:+d} element{'s' if abs(by) > 1 else ''}",
+            wrong.given(("shift", by), partial(_rolled, by)),
+            f"the golden of inputs rotated by {by:+d}",
+        )
+        for distance in range(1, furthest + 1)
+        for by in (distance, -distance)
+    )
+
+
+def divided(wrong: Wrong) -> str | None:
+    """An average was not divided by P, or a sum was."""
+    size, want = wrong.case.ranks, wrong.want
+    if size == 1 or want is None or want.dtype == np.bool_:
+        return None
+    with np.errstate(all="ignore"):
+        times = Numbers(want.flat * size, want.shapes, want.dtype)
+        parts = Numbers(want.flat // size if want.exact else want.flat / size, want.shapes, want.dtype)
+    return wrong.first(
+        [
+            (f"it is not divided by P = {size}", times, f"{size} times the golden"),
+            (f"it is divided by P = {size}", parts, f"the golden divided by {size}"),
+        ]
+    )
+
+
+def narrow(wrong: Wrong) -> str | None:
+    """It was rounded to 16 bits, or added up in them."""
+    return sixteen_bits(wrong.case, wrong.call, wrong.rank, wrong.outputs[wrong.rank])
+
+
+def tail_dropped(wrong: Wrong) -> str | None:
+    """All is right but the end: elements that are zero, or missing."""
+    got, want, off = wrong.got, wrong.want, wrong.off
+    if got is None or want is None:
+        return None
+    size, whole = len(got.flat), len(want.flat)
+    if off is not None:
+        right = int(off[0])
+        dropped = 0 < right == size - len(off) and not got.flat[right:].any()
+        return (
+            f"the tail is dropped (the first {right} of {size} elements are right, the rest is zero)"
+            if dropped
+            else None
+        )
+    if size >= whole or not wrong.equal_everywhere(Numbers(want.flat[:size], got.shapes, want.dtype)):
+        return None
+    return f"the tail is dropped (the first {size} of {whole} elements are right, the rest is missing)"
+
+
+def zero(wrong: Wrong) -> str | None:
+    """Nothing was ever written, or added up."""
+    return "it is zero everywhere" if wrong.got is not None and not wrong.got.flat.any() else None
+
+
+HYPOTHESES: dict[str, Callable[[Wrong], str | None]] = {
+    "zero": zero,
+    "every rank has the same chunk": every_rank_has_the_same,
+    "another rank's result": another_rank,
+    "the result of another call": another_call,
+    "short of a contribution": short_of_contributions,
+    "a contribution of another call": contribution_of_another_call,
+    "a finished total instead of an input": total_for_an_input,
+    "divided or not divided by P": divided,
+    "16 bits": narrow,
+    "a tail dropped": tail_dropped,
+    "chunk boundaries shifted": shifted,
+}
+"""Name -> what tries it, the more particular ones first."""
+
+
+def diagnose(oracle: Oracle, call: int, rank: int, outputs: Sequence[Any]) -> str | None:
+    """Return what a wrong result is instead, as a clause; None if no hypothesis gives the numbers.
 
     Args:
         oracle: of the case.
         call: which call gave the result.
         rank: which rank gave it.
-        outputs: the results of all ranks of that call; `MISSING` where there is none.
+        outputs: the results of all ranks in that call.
 
     """
-
-    def __init__(self, oracle: Oracle, call: int, rank: int, outputs: Sequence[Any]) -> None:
-        """Take the result apart, and see where it is wrong."""
-        self.oracle = oracle
-        self.case = oracle.case
-        self.call = call
-        self.rank = rank
-        self.outputs = outputs
-        self.got = outputs[rank]
-        self.want = oracle.golden(call, rank)
-        self.peers = [peer for peer in range(self.case.ranks) if peer != rank]
-        self._shapes = _shapes(self.got)
-        self._flat = _flat(self.got)
-        right = self._equal(self.want)
-        self.off: Array | None = None if right is None else np.flatnonzero(~right)
-        """The places of the wrong elements, in row-major order; None if shapes differ."""
-
-    def given(self, change: tuple[Any, ...], inputs: Callable[[list[Any]], list[Any] | None]) -> Any:  # noqa: ANN401
-        """Return what the result would be if the inputs of this call were changed so."""
-        xs = self.case.inputs[self.call]
-        return self.oracle.given(self.call, self.rank, change, lambda: inputs(list(xs)))
-
-    def first(self, candidates: Candidates) -> str | None:
-        """Say the first that the result equals, in words."""
-        for claim, what, numbers in candidates:
-            evidence = self.evidence(numbers, what)
-            if evidence is not None:
-                return f"{claim} ({evidence})"
+    if oracle.case.kernel.golden is None:
         return None
+    wrong = Wrong(oracle, call, rank, outputs)
+    return next((said for hypothesis in HYPOTHESES.values() if (said := hypothesis(wrong)) is not None), None)
 
-    def evidence(self, numbers: Any, what: str) -> str | None:  # noqa: ANN401 - a candidate, or None
-        """Say how the result equals a candidate: everywhere, or where it is wrong; None if it does not."""
-        if numbers is None or self.off is None or not len(self.off):
-            return None
-        fits = self._equal(numbers, within=self.off)
-        if fits is None or not fits.all():
-            return None
-        everywhere = self._equal(numbers)
-        if everywhere is not None and everywhere.all():
-            return f"it equals {what}, {self._closeness(numbers, slice(None))}"
-        if len(self.off) < PARTIAL:
-            return None
-        return f"the {len(self.off)} elements that differ equal {what}, {self._closeness(numbers, self.off)}"
 
-    def _equal(self, numbers: Any, within: Array | slice = slice(None)) -> Array | None:  # noqa: ANN401
-        """Say element by element whether the result is that, within the kernel's tolerance; None: other shapes."""
-        if self._flat is None or _shapes(numbers) != self._shapes:
-            return None
-        a, b = self._flat[within], _flat(numbers)
-        if b is None:
-            return None
-        b = b[within]
-        if a.dtype.kind in "biu" and b.dtype.kind in "biu":
-            return np.asarray(a == b)
-        # What is compared first differs, as a rule: most candidates are dismissed by one number.
-        if len(a) and not np.isclose(a[:1], b[:1], self.case.kernel.rtol, self.case.kernel.atol, equal_nan=True)[0]:
-            return np.zeros(len(a), bool) if not isinstance(within, slice) else self._close(a, b)
-        return self._close(a, b)
+# Changes of inputs.
 
-    def _close(self, a: Array, b: Array) -> Array:
-        kernel = self.case.kernel
-        with np.errstate(all="ignore"):
-            return np.isclose(a, b, kernel.rtol, kernel.atol, equal_nan=True)
 
-    def _closeness(self, numbers: Any, within: Array | slice) -> str:  # noqa: ANN401
-        """Say whether the result is that to the bit, in its own dtype, or within the tolerance."""
-        same = all(
-            np.array_equal(_wide(a).reshape(-1), _wide(b.astype(a.dtype)).reshape(-1), equal_nan=a.dtype.kind != "b")
-            for a, b in zip(leaves(self.got) or (), leaves(numbers) or (), strict=True)
-        )
-        return "exactly" if same else "within tolerance"
+def _zeroed(ranks: Sequence[int], xs: list[Any]) -> list[Any]:
+    return [each(x, np.zeros_like) if rank in ranks else x for rank, x in enumerate(xs)]
+
+
+def _taken_from(others: Sequence[Any], ranks: Sequence[int], xs: list[Any]) -> list[Any]:
+    return [others[rank] if rank in ranks else x for rank, x in enumerate(xs)]
+
+
+def _rolled(by: int, xs: list[Any]) -> list[Any]:
+    return [each(x, lambda array: np.roll(array, by)) for x in xs]
+
+
+def _totals(totals: Sequence[Any], ranks: Sequence[int], xs: list[Any]) -> list[Any] | None:
+    """Let the totals of some ranks be their inputs: one total for each chunk, where an input has several."""
+    for rank in ranks:
+        x, total = xs[rank], totals[rank]
+        if not isinstance(x, np.ndarray) or not isinstance(total, np.ndarray) or not total.size or x.size % total.size:
+            return None
+        xs[rank] = np.resize(total, x.shape).astype(x.dtype)
+    return xs
+
+
+# Words.
+
+
+def _call(wrong: Wrong, call: int) -> str:
+    near = {-1: "the previous call, ", 1: "the next call, "}
+    return f"{near.get(call - wrong.call, '')}call {call}"
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    *others, last = map(str, ranks)
+    return f"ranks {', '.join(others)} and {last}" if others else f"rank {last}"
+
+
+def _possessive(ranks: Sequence[int]) -> str:
+    return f"{_ranks(ranks)}'s"

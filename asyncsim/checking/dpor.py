@@ -94,15 +94,14 @@ class Tree:
     Args:
         starts: the values of the cells at the start, by slot.
         model: the memory model.
-        atom: a tile of more elements lands in pieces of so many.
 
     """
 
-    def __init__(self, starts: Sequence[int], model: Model, atom: int | None = None) -> None:
+    def __init__(self, starts: Sequence[int], model: Model) -> None:
         """Start with the empty execution."""
         self.relation = Relation(model)
         self.path: list[Branching] = []
-        self.trail = Trail(self.relation, starts, atom)
+        self.trail = Trail(self.relation, starts)
         self._starts = starts
         self.redundant = False
         self._fresh = True

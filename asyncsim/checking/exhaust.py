@@ -117,7 +117,7 @@ class Exhausting:
         self._starts = [
             signal.start for signal in case.world.signals for _ in range(signal.cells_a_rank * case.world.ranks)
         ]
-        self._tree = Tree(self._starts, model_of(case.memory), case.atom)
+        self._tree = Tree(self._starts, model_of(case.memory))
         self._walk = _Walk(self._tree)
         self._executions = self._redundant = 0
         self._over = self._limited = self._interrupted = False

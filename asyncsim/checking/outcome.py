@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asyncsim.checking.narrow import sixteen_bits
+from asyncsim.checking.diagnose import diagnose
+from asyncsim.checking.oracle import Oracle
 from asyncsim.machine.case import MISSING
 from asyncsim.trace.digest import digest_value
 from asyncsim.trace.event import COMPLETE
@@ -96,6 +97,7 @@ class Judge:
     def __init__(self, case: Case) -> None:
         """Start without a reference."""
         self.case = case
+        self._oracle = Oracle(case)
         self._right: list[list[str | None]] | None = None
         self._reference: list[list[Any]] | None = None
         self._reference_digests: list[list[str | None]] = []
@@ -177,7 +179,7 @@ class Judge:
         sides = tuple(_result(run, call, rank) for call, rank, _ in wrong[:4])
         against = "the golden" if self.case.goldens is not None else "the result of the fair schedule"
         why = f"rank {rank}'s result of call {call} is not {against}: {difference.text}"
-        reason = sixteen_bits(self.case, call, rank, run.outputs[call][rank])
+        reason = diagnose(self._oracle, call, rank, run.outputs[call])
         if reason is not None:
             why = f"{why}; {reason}"
         return [Finding("wrong-result", why, pairs=len(wrong), harmful=True, sides=sides, shown=difference.text)]

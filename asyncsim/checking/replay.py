@@ -72,7 +72,7 @@ async def replay(recorded: Trace | Token, kernel: Kernel) -> Replayed:
 def _case(recorded: Token | Header, kernel: Kernel, ranks: int, max_steps: int) -> Case:
     return Case(
         kernel, ranks=ranks, calls=recorded.calls, memory=recorded.memory, seed=recorded.seed, max_steps=max_steps,
-        atom=recorded.atom, edits=recorded.edits,
+        edits=recorded.edits,
     )  # fmt: skip
 
 

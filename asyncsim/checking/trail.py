@@ -26,7 +26,6 @@ class Trail:
     Args:
         relation: what orders operations.
         starts: the values of the cells at the start, by slot.
-        atom: a tile of more elements lands in pieces of so many.
 
     Attributes:
         ops: the operations, step by step.
@@ -39,7 +38,7 @@ class Trail:
 
     """
 
-    def __init__(self, relation: Relation, starts: Sequence[int], atom: int | None = None) -> None:
+    def __init__(self, relation: Relation, starts: Sequence[int]) -> None:
         """Start before the first step."""
         self.ops: list[Op] = []
         self.before: list[int] = []
@@ -51,7 +50,7 @@ class Trail:
         self._at: dict[Place, list[int]] = {}
         self._last: dict[str, int] = {}
         self._children: list[list[str]] = []
-        self._underway = Underway(relation.model, atom)
+        self._underway = Underway(relation.model)
 
     def cut(self, length: int) -> None:
         """Forget all steps from `length` on."""

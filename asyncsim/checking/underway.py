@@ -37,14 +37,13 @@ class Underway:
 
     Args:
         model: the memory model.
-        atom: a tile of more elements lands in pieces of so many.
 
     """
 
-    def __init__(self, model: Model, atom: int | None) -> None:
+    def __init__(self, model: Model) -> None:
         """Start with nothing issued."""
         self._model = model
-        self._atom = atom
+        self._atom = model.atom
         self._issued: list[_Issued] = []
         self._by_wire: dict[str, _Issued] = {}
         self._generation: dict[str, int] = {}

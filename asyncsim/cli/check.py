@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 @click.argument("kernels", metavar="KERNEL...", nargs=-1)
 @click.option("--all", "corpus", type=click.Choice(["field"]), help="Judge a whole corpus against what it must give.")
 @click.option("--explain", is_flag=True, help="Say for each cell why counting its credits was enough, or why not.")
-@click.option("--atom", type=click.IntRange(min=1), metavar="N", help="Tiles of more elements land in pieces of N.")
 @click.option(
     "--certificate",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -39,7 +38,6 @@ def check_command(  # noqa: PLR0913 - one argument an option
     kernels: tuple[str, ...],
     *,
     corpus: str | None,
-    atom: int | None,
     explain: bool,
     certificate: Path | None,
     options: Options,
@@ -73,7 +71,6 @@ def check_command(  # noqa: PLR0913 - one argument an option
             ranks=ranks,
             calls=options.calls,
             memory=options.memory,
-            atom=atom,
             seed=options.seed,
             save=options.save,
             progress=progress,

@@ -86,7 +86,7 @@ def case_fields(recorded: Recorded) -> dict[str, Any]:
 
 
 def _fields(run: Token | Header) -> dict[str, Any]:
-    return {"calls": run.calls, "memory": run.memory, "seed": run.seed, "atom": run.atom, "edits": run.edits}
+    return {"calls": run.calls, "memory": run.memory, "seed": run.seed, "edits": run.edits}
 
 
 def warn_if_changed(recorded: Recorded) -> None:

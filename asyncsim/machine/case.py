@@ -36,7 +36,6 @@ class Case:
         memory: the memory model: "sc", "ldst", "nic"; "ldst:atom=4" gives the atom too.
         seed: of the inputs and of dirty memory.
         max_steps: a run that is longer ends with the ending *step-limit*.
-        atom: a tile of more elements lands in pieces of so many, each by itself; None: whole.
         edits: what is removed from the kernel or added to it, as `asyncsim.trace.edit` writes it.
 
     """
@@ -47,18 +46,13 @@ class Case:
     memory: str = "sc"
     seed: int = 0
     max_steps: int = MAX_STEPS
-    atom: int | None = None
     edits: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run."""
         if isinstance(self.calls, bool) or not isinstance(self.calls, int) or self.calls < 1:
             raise MisuseError(f"calls={self.calls!r}; a kernel is called at least once")
-        model = model_of(self.memory)
-        if self.atom is None:
-            object.__setattr__(self, "atom", model.atom)  # frozen, and not yet in use
-        if self.atom is not None and (isinstance(self.atom, bool) or not isinstance(self.atom, int) or self.atom < 1):
-            raise MisuseError(f"atom={self.atom!r}; a tile lands in pieces of at least one element")
+        model_of(self.memory)
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise MisuseError(f"seed={self.seed!r}; a seed is an integer >= 0")
         object.__setattr__(self, "edits", tuple(map(str, self.changes)))
@@ -99,7 +93,6 @@ class Case:
         kernel = self.kernel
         return Header(
             kernel.ref, kernel.source, self.world, self.calls, self.memory, self.seed, scheduler, tuple(self.edits),
-            atom=self.atom,
         )  # fmt: skip
 
 

@@ -92,7 +92,7 @@ class _Simulation:
         self.inputs = case.inputs  # made here, where a mistake in them reaches the caller as it is
         self.memory = Memory(world, case.seed)
         model = model_of(case.memory)
-        effects: Effects = Wires(self.memory, model, case.atom) if model.late else Immediate(self.memory)
+        effects: Effects = Wires(self.memory, model) if model.late else Immediate(self.memory)
         self.gate = Gate(self.memory, effects, scheduler, moving=world.ranks, max_steps=case.max_steps)
         self.deferred = model.late
         self.places = {actor.order: Place(Rank(actor, world, deferred=model.late)) for actor in world.actors}

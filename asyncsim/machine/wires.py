@@ -76,17 +76,16 @@ class Wires:
     Args:
         memory: what has landed.
         model: which orders hold.
-        atom: a tile of more elements lands in pieces of so many.
 
     """
 
     late = True
 
-    def __init__(self, memory: Memory, model: Model, atom: int | None) -> None:
+    def __init__(self, memory: Memory, model: Model) -> None:
         """Start with nothing under way."""
         self._memory = memory
         self._model = model
-        self._atom = atom
+        self._atom = model.atom
         self._pending: dict[int, list[_Pending]] = {}
         self._by_wire: dict[int, _Pending] = {}
         self._generation: dict[int, int] = {}

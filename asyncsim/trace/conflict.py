@@ -31,7 +31,8 @@ def conflict(a: Op, b: Op) -> bool:
     x, y = _present_cell(a), _present_cell(b)
     if x is not None and y is not None and x.slot == y.slot and _cells_conflict(a, b):
         return True
-    own = a.actor.rank == b.actor.rank
+    # What lands late for its own rank (an atomic add, a non-blocking get) meets a local store when that lands, too.
+    own = a.actor.rank == b.actor.rank and not any(op.kind == LAND and op.link != LOCAL for op in (a, b))
     return any(
         accesses_conflict(x, y)
         for x in present_accesses(a, own=own)

@@ -78,7 +78,6 @@ class Header:
         scheduler: who chose, as text: ``"random:seed=3"``.
         edits: what was removed from or added to the kernel.
         version: the asyncsim that recorded it.
-        atom: a tile of more elements lands in pieces of so many; None: as the memory model says.
 
     """
 
@@ -91,7 +90,6 @@ class Header:
     scheduler: str
     edits: tuple[str, ...] = ()
     version: str = VERSION
-    atom: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,7 +171,6 @@ def _header(header: Header) -> dict[str, Any]:
         "ranks": world.ranks,
         "calls": header.calls,
         "memory": header.memory,
-        **({} if header.atom is None else {"atom": header.atom}),
         "seed": header.seed,
         "declarations": declarations(world),
         "groups": [],

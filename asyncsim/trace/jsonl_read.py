@@ -177,7 +177,6 @@ def _header(fields: Fields) -> Header:
     if not _MEMORY.match(memory):  # before anybody makes a number of it
         raise BadFieldError(f"'memory' is {shown(memory)}; the memory models are {', '.join(MODELS)}")
     model_of(memory)
-    atom = fields.integer("atom", 1) if "atom" in fields else None
     seed = fields.integer("seed", 0)
     declared = [_declaration(item, ranks) for item in fields.items("declarations")]
     if fields.items("groups"):
@@ -189,7 +188,7 @@ def _header(fields: Fields) -> Header:
     fields.end()
     world = World(ranks, declared)
     check_added(edits_of(edits), world)
-    return Header(kernel, source, world, calls, memory, seed, scheduler, edits, asyncsim, atom)
+    return Header(kernel, source, world, calls, memory, seed, scheduler, edits, asyncsim)
 
 
 def _check_actors(actors: list[Any], ranks: int) -> None:

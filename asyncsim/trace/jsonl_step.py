@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.trace.event import Event
@@ -62,8 +61,6 @@ class Steps:
     def __init__(self, header: Header) -> None:
         """Know the world, and no place in it yet."""
         model = model_of(header.memory)
-        if header.atom is not None:
-            model = replace(model, atom=header.atom)
         self._world = header.world
         self._calls = header.calls
         self._late = model.late

@@ -52,7 +52,6 @@ class Token:
         choices: the actors by name, step by step.
         edits: what was removed from or added to the kernel.
         ending: how the run ended; None if that is not known.
-        atom: a tile of more elements lands in pieces of so many; None: as the memory model says.
 
     """
 
@@ -66,7 +65,6 @@ class Token:
     choices: tuple[str, ...]
     edits: tuple[str, ...] = ()
     ending: str | None = None
-    atom: int | None = None
 
     @classmethod
     def of(cls, header: Header, choices: Sequence[str], *, ending: str | None = None) -> Token:
@@ -74,7 +72,6 @@ class Token:
         return cls(
             kernel=header.kernel, source=header.source, ranks=header.world.ranks, calls=header.calls,
             memory=header.memory, seed=header.seed, choices=tuple(choices), edits=tuple(header.edits), ending=ending,
-            atom=header.atom,
         )  # fmt: skip
 
 
@@ -90,7 +87,6 @@ def encode(token: Token) -> str:
         "kernel": token.kernel, "source": token.source, "ranks": token.ranks, "calls": token.calls,
         "memory": token.memory, "seed": token.seed, "edits": list(token.edits), "actors": list(numbers),
         **({} if token.ending is None else {"ending": token.ending}),
-        **({} if token.atom is None else {"atom": token.atom}),
     }  # fmt: skip
     text = f"{json.dumps(head, separators=(',', ':'))}\n{','.join(runs)}"
     return PREFIX + base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).rstrip(b"=").decode()
@@ -128,11 +124,10 @@ def _decode(text: str) -> Token:
     edits = tuple(text_in(edit, "an edit") for edit in fields.items("edits"))
     actors = [text_in(actor, "an actor") for actor in fields.items("actors")]
     ending = fields.choice("ending", ENDINGS) if "ending" in fields else None
-    atom = fields.integer("atom", 1) if "atom" in fields else None
     fields.end()
     return Token(
         kernel=kernel, source=source, ranks=ranks, calls=calls, memory=memory, seed=seed,
-        choices=tuple(_choices(runs, actors)), edits=edits, ending=ending, atom=atom,
+        choices=tuple(_choices(runs, actors)), edits=edits, ending=ending,
     )  # fmt: skip
 
 
