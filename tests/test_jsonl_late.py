@@ -329,7 +329,7 @@ def test_a_tile_of_very_many_pieces_is_not_taken_apart(monkeypatch):
         await rank.store(large[:], np.zeros(1 << 20, np.int8))
 
     trace = simulate(Case(one_store, 1, 1), Fifo(), record="fifo").trace
-    trace.header.memory, trace.header.atom = "ldst", 1
+    trace.header.memory = "ldst:atom=1"
     text = written(trace)
     monkeypatch.setattr(jsonl_actors, "MAX_PIECES", 1000)
     with pytest.raises(TraceError, match="line 2: the tiles so far land in more than 1000 pieces"):

@@ -8,7 +8,7 @@ where no hypothesis gives the numbers nothing is said.
 from __future__ import annotations
 
 from functools import partial
-from itertools import chain
+from itertools import chain, islice, permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,6 +99,21 @@ def total_for_an_input(wrong: Wrong) -> str | None:
     )
 
 
+def call_and_total(wrong: Wrong) -> str | None:
+    """Both at once: one rank's input is that of another call, and another's finished total was taken for its input."""
+    totals = (wrong.case.goldens or [])[wrong.call]
+    return wrong.first(
+        (
+            f"rank {stale}'s contribution is that of {_call(wrong, call)}, and rank {done}'s finished total was taken "
+            "for an input",
+            wrong.given(("both", call, stale, done), partial(_both, wrong.case.inputs[call], stale, totals, done)),
+            "the golden with these",
+        )
+        for call in wrong.other_calls()
+        for stale, done in islice(permutations(range(wrong.case.ranks), 2), wrong.oracle.limit)
+    )
+
+
 def shifted(wrong: Wrong) -> str | None:
     """The boundaries of the chunks lie a few elements too early, or too late."""
     sizes = {leaf.size for x in wrong.case.inputs[wrong.call] for leaf in leaves(x) or ()}
@@ -167,6 +182,7 @@ HYPOTHESES: dict[str, Callable[[Wrong], str | None]] = {
     "short of a contribution": short_of_contributions,
     "a contribution of another call": contribution_of_another_call,
     "a finished total instead of an input": total_for_an_input,
+    "both": call_and_total,
     "divided or not divided by P": divided,
     "16 bits": narrow,
     "a tail dropped": tail_dropped,
@@ -200,6 +216,10 @@ def _zeroed(ranks: Sequence[int], xs: list[Any]) -> list[Any]:
 
 def _taken_from(others: Sequence[Any], ranks: Sequence[int], xs: list[Any]) -> list[Any]:
     return [others[rank] if rank in ranks else x for rank, x in enumerate(xs)]
+
+
+def _both(others: Sequence[Any], stale: int, totals: Sequence[Any], done: int, xs: list[Any]) -> list[Any] | None:
+    return _totals(totals, [done], _taken_from(others, [stale], xs))
 
 
 def _rolled(by: int, xs: list[Any]) -> list[Any]:
