@@ -36,7 +36,7 @@ def test_the_version_is_the_package_version():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["check"], "Missing argument"),
+        (["check"], "which kernel?"),
         (["check", GOOD, "-P", "0"], "'0' is no number of ranks"),
         (["check", GOOD, "-P", "2,x"], "'2,x' is no number of ranks"),
         (["check", GOOD, "-P", ""], "'' is no number of ranks"),

@@ -9,7 +9,7 @@ the reverse too: the barrier that repairs it (`asyncsim.checking.repair`).
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.checking.check import check
@@ -206,7 +206,7 @@ async def _go_through(
     for part in parts:
         row = Row(part)
         for before in plain:
-            case = edited(before.case, str(part.edit))
+            case = replace(before.case, edits=(str(part.edit),))
             report = await _judged(case, None if save is None else save / _folder(part))
             if report.interrupted:
                 raise KeyboardInterrupt
@@ -219,17 +219,12 @@ async def _go_through(
     audited.repairs = await repair(audited.report)
 
 
-def edited(case: Case, *edits: str) -> Case:
-    """Return a case with these edits."""
-    return Case(case.kernel, case.ranks, case.calls, case.memory, case.seed, edits=edits)
-
-
 async def _judged(case: Case, save: Path | None) -> Report:
     """Judge a case. A kernel that raises only when edited is refuted, with the schedule that shows it."""
     try:
         return await check.aio(
-            case.kernel, ranks=case.ranks, calls=case.calls, memory=case.memory, seed=case.seed, edits=case.edits,
-            budget=BUDGET, samples=SAMPLES, save=save,
+            case.kernel, ranks=case.ranks, calls=case.calls, memory=case.memory,
+            seed=case.seed, edits=case.edits, budget=BUDGET, samples=SAMPLES, save=save,
         )  # fmt: skip
     except KernelError as error:
         if not case.edits:

@@ -8,7 +8,7 @@ where no hypothesis gives the numbers nothing is said.
 from __future__ import annotations
 
 from functools import partial
-from itertools import chain, islice, permutations
+from itertools import chain, combinations, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,7 +89,7 @@ def total_for_an_input(wrong: Wrong) -> str | None:
     calls = range(wrong.call, -1, -1)
     return wrong.first(
         (
-            f"{_possessive(ranks)} finished total{when} was taken for an input",
+            _taken_for_inputs(ranks, when),
             wrong.given(("total", call, ranks), partial(_totals, goldens[call], ranks)),
             f"the golden with {'that total' if len(ranks) == 1 else 'those totals'} as input",
         )
@@ -99,18 +99,26 @@ def total_for_an_input(wrong: Wrong) -> str | None:
     )
 
 
-def call_and_total(wrong: Wrong) -> str | None:
-    """Both at once: one rank's input is that of another call, and another's finished total was taken for its input."""
+def several_at_once(wrong: Wrong) -> str | None:
+    """Some inputs are those of another call, and finished totals were taken for others."""
+    ranks = range(wrong.case.ranks)
+    mixed = (
+        (call, stale, done)
+        for call in wrong.other_calls()
+        for size in range(2, len(ranks) + 1)
+        for both in combinations(ranks, size)
+        for part in range(1, size)
+        for stale in combinations(both, part)
+        for done in [tuple(rank for rank in both if rank not in stale)]
+    )
     totals = (wrong.case.goldens or [])[wrong.call]
     return wrong.first(
         (
-            f"rank {stale}'s contribution is that of {_call(wrong, call)}, and rank {done}'s finished total was taken "
-            "for an input",
+            f"{_possessive(stale)} contribution is that of {_call(wrong, call)}, and {_taken_for_inputs(done)}",
             wrong.given(("both", call, stale, done), partial(_both, wrong.case.inputs[call], stale, totals, done)),
             "the golden with these",
         )
-        for call in wrong.other_calls()
-        for stale, done in islice(permutations(range(wrong.case.ranks), 2), wrong.oracle.limit)
+        for call, stale, done in islice(mixed, wrong.oracle.limit)
     )
 
 
@@ -176,15 +184,15 @@ def zero(wrong: Wrong) -> str | None:
 
 HYPOTHESES: dict[str, Callable[[Wrong], str | None]] = {
     "zero": zero,
+    "16 bits": narrow,
     "every rank has the same chunk": every_rank_has_the_same,
     "another rank's result": another_rank,
     "the result of another call": another_call,
     "short of a contribution": short_of_contributions,
     "a contribution of another call": contribution_of_another_call,
     "a finished total instead of an input": total_for_an_input,
-    "both": call_and_total,
+    "several of these": several_at_once,
     "divided or not divided by P": divided,
-    "16 bits": narrow,
     "a tail dropped": tail_dropped,
     "chunk boundaries shifted": shifted,
 }
@@ -204,7 +212,13 @@ def diagnose(oracle: Oracle, call: int, rank: int, outputs: Sequence[Any]) -> st
     if oracle.case.kernel.golden is None:
         return None
     wrong = Wrong(oracle, call, rank, outputs)
-    return next((said for hypothesis in HYPOTHESES.values() if (said := hypothesis(wrong)) is not None), None)
+    for whole in (True, False):  # what explains all of it says more than what explains the part that is wrong
+        wrong.whole = whole
+        for hypothesis in HYPOTHESES.values():
+            said = hypothesis(wrong)
+            if said is not None:
+                return said
+    return None
 
 
 # Changes of inputs.
@@ -218,8 +232,10 @@ def _taken_from(others: Sequence[Any], ranks: Sequence[int], xs: list[Any]) -> l
     return [others[rank] if rank in ranks else x for rank, x in enumerate(xs)]
 
 
-def _both(others: Sequence[Any], stale: int, totals: Sequence[Any], done: int, xs: list[Any]) -> list[Any] | None:
-    return _totals(totals, [done], _taken_from(others, [stale], xs))
+def _both(
+    others: Sequence[Any], stale: Sequence[int], totals: Sequence[Any], done: Sequence[int], xs: list[Any]
+) -> list[Any] | None:
+    return _totals(totals, done, _taken_from(others, stale, xs))
 
 
 def _rolled(by: int, xs: list[Any]) -> list[Any]:
@@ -247,6 +263,13 @@ def _call(wrong: Wrong, call: int) -> str:
 def _ranks(ranks: Sequence[int]) -> str:
     *others, last = map(str, ranks)
     return f"ranks {', '.join(others)} and {last}" if others else f"rank {last}"
+
+
+def _taken_for_inputs(ranks: Sequence[int], when: str = "") -> str:
+    """``rank 1's finished total was taken for an input``, in singular or plural."""
+    if len(ranks) == 1:
+        return f"{_possessive(ranks)} finished total{when} was taken for an input"
+    return f"the finished totals{when} of {_ranks(ranks)} were taken for inputs"
 
 
 def _possessive(ranks: Sequence[int]) -> str:

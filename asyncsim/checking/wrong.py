@@ -38,6 +38,8 @@ class Wrong:
         self.call = call
         self.rank = rank
         self.outputs = outputs
+        self.whole = True
+        """Whether it must equal a candidate everywhere, or only where it is wrong."""
         self.got = numbers_of(outputs[rank])
         self.want = oracle.golden(call, rank)
         self.peers = [peer for peer in range(self.case.ranks) if peer != rank]
@@ -84,7 +86,7 @@ class Wrong:
             return None
         if same.all():
             return f"it equals {{}}, {self._closeness(numbers, slice(None))}"
-        if len(off) < FEW:
+        if self.whole or len(off) < FEW:
             return None
         return f"the {len(off)} elements that differ equal {{}}, {self._closeness(numbers, off)}"
 
