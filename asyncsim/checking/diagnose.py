@@ -16,6 +16,8 @@ import numpy as np
 from asyncsim.checking.narrow import sixteen_bits
 from asyncsim.checking.oracle import Numbers, Oracle, each, leaves, numbers_of
 from asyncsim.checking.wrong import Wrong
+from asyncsim.machine.case import MISSING
+from asyncsim.trace.digest import digest_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,6 +56,20 @@ def another_call(wrong: Wrong) -> str | None:
     )
 
 
+def an_input(wrong: Wrong) -> str | None:
+    """It is an input as it was, of this call or another: nothing was added to it yet."""
+    inputs = wrong.case.inputs
+    return wrong.first(
+        (
+            f"it is rank {rank}'s input of {_call(wrong, call)}, not reduced",
+            numbers_of(inputs[call][rank]),
+            "that input",
+        )
+        for call in [wrong.call, *wrong.other_calls()]
+        for rank in [wrong.rank, *wrong.peers]
+    )
+
+
 def short_of_contributions(wrong: Wrong) -> str | None:
     """Some ranks' inputs are not in it: the own one first, for that is what is forgotten."""
     own = (wrong.rank,)
@@ -80,6 +96,7 @@ def contribution_of_another_call(wrong: Wrong) -> str | None:
         )
         for call in wrong.other_calls()
         for ranks in wrong.subsets()
+        if len(ranks) < wrong.case.ranks
     )
 
 
@@ -186,10 +203,11 @@ HYPOTHESES: dict[str, Callable[[Wrong], str | None]] = {
     "zero": zero,
     "16 bits": narrow,
     "every rank has the same chunk": every_rank_has_the_same,
-    "another rank's result": another_rank,
-    "the result of another call": another_call,
     "short of a contribution": short_of_contributions,
     "a contribution of another call": contribution_of_another_call,
+    "another rank's result": another_rank,
+    "the result of another call": another_call,
+    "an input that was not reduced": an_input,
     "a finished total instead of an input": total_for_an_input,
     "several of these": several_at_once,
     "divided or not divided by P": divided,
@@ -211,7 +229,13 @@ def diagnose(oracle: Oracle, call: int, rank: int, outputs: Sequence[Any]) -> st
     """
     if oracle.case.kernel.golden is None:
         return None
-    wrong = Wrong(oracle, call, rank, outputs)
+    key = (call, rank, *(None if y is MISSING else digest_value(y) for y in outputs))
+    if key not in oracle.said:  # shrinking a witness meets the same wrong results again and again
+        oracle.said[key] = _tried(Wrong(oracle, call, rank, outputs))
+    return oracle.said[key]
+
+
+def _tried(wrong: Wrong) -> str | None:
     for whole in (True, False):  # what explains all of it says more than what explains the part that is wrong
         wrong.whole = whole
         for hypothesis in HYPOTHESES.values():
@@ -256,7 +280,7 @@ def _totals(totals: Sequence[Any], ranks: Sequence[int], xs: list[Any]) -> list[
 
 
 def _call(wrong: Wrong, call: int) -> str:
-    near = {-1: "the previous call, ", 1: "the next call, "}
+    near = {-1: "the previous call, ", 0: "this call, ", 1: "the next call, "}
     return f"{near.get(call - wrong.call, '')}call {call}"
 
 

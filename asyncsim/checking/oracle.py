@@ -60,6 +60,8 @@ class Oracle:
     def __init__(self, case: Case) -> None:
         """Start with no answer."""
         self.case = case
+        self.said: dict[tuple[Any, ...], str | None] = {}
+        """What was said of wrong results before."""
         self._answers: dict[tuple[Any, ...], list[Any] | None] = {}
         self._numbers: dict[tuple[Any, ...], Numbers | None] = {}
 
