@@ -1,4 +1,4 @@
-"""Forged certificates of toy programs: honest ones by force, for any run of any program, and what can be changed in them."""
+"""Forged certificates of toy programs: honest ones by force, for any run, and what can be changed in them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,25 @@ from late_brute import Truth, explore
 from late_rules import FETCH, LAND, SIGNAL, STEP
 from late_runs import MEMORIES
 from late_toy import (
-    COMPARING, COPIES, FENCE, JOIN, LATE_COPY, LOAD, NOTIFY, QUIET, SET, START, STORE, SYMBOLS, SYNC, TAKE, TEST,
-    WRITING, Op, Program,
+    ADD,
+    COMPARING,
+    COPIES,
+    FENCE,
+    JOIN,
+    LATE_COPY,
+    LOAD,
+    NOTIFY,
+    QUIET,
+    SET,
+    START,
+    STORE,
+    SYMBOLS,
+    SYNC,
+    TAKE,
+    TEST,
+    WRITING,
+    Op,
+    Program,
 )  # fmt: skip
 
 from asyncsim.analysis.certificate import certificate_lines
@@ -73,10 +90,11 @@ def is_clean(program: Program, memory: str) -> bool:
 
 def written(program: Program, memory: str) -> list[Line]:
     """Write header and streams of a program."""
+    owners = zip(program.cells, program.starts, strict=True)
     header = {
         "format": "asyncsim certificate 1", "kernel": "toy", "source": "", "ranks": len(program.ranks), "calls": 1,
         "memory": memory, "seed": 0, "windows": [[rank, 8, True] for rank in range(len(program.ranks))],
-        "cells": [[owner, start, -(1 << 31), (1 << 31) - 1] for owner, start in zip(program.cells, program.starts, strict=True)],
+        "cells": [[owner, start, -(1 << 31), (1 << 31) - 1] for owner, start in owners],
     }  # fmt: skip
     streams = []
     for rank, stream in program.actors:
@@ -90,31 +108,33 @@ def written(program: Program, memory: str) -> list[Line]:
 
 
 def _op(program: Program, op: Op, rank: int, count: Counter[str], *, late: bool) -> Line:
-    def access(element: int, mode: str) -> list[Any]:
-        return [program.elements[element], mode, [8 * element, 8 * element + 8]]
-
     change: Line = {}
     if op.change is not None:
         how = "Set" if op.change.how == SET else "AtomicAdd"
         change = {"cell": op.change.cell, "how": how, "amount": op.change.value}
-    if op.kind == LOAD:
-        return {"kind": "load", "access": [access(op.place, "read")]}
-    if op.kind in WRITING:
-        mode = "add" if op.kind == "ad" else "write"
-        accesses = [access(op.source, "read")] if op.kind in COPIES else []
-        kind = "put_signal" if change else "put" if op.kind in COPIES else "store"
-        flags = {"late": True} if op.kind == LATE_COPY and late else {}
-        return {"kind": kind, "access": [*accesses, access(op.place, mode)], **change, **flags}
-    if op.kind == NOTIFY:
-        return {"kind": "notify", **change, "relaxed": op.relaxed}
+    if op.kind in (LOAD, *WRITING):
+        return _data_op(program, op, change, late=late)
     if op.kind in COMPARING:
         kind = "test" if op.kind == TEST else "wait"
         return {"kind": kind, "cell": op.place, "how": HOWS[op.how], "amount": op.value, "consume": op.kind == TAKE}
+    if op.kind == NOTIFY:
+        return {"kind": "notify", **change, "relaxed": op.relaxed}
     if op.kind in (START, JOIN):
         return {"kind": op.kind, "link": f"{rank}.{op.place}"}
-    if op.kind == SYNC:
-        return {"kind": "sync", "link": f"{rank}#{count[SYNC]}", "amount": len(program.ranks[rank])}
-    return {"kind": op.kind}
+    meeting = {"link": f"{rank}#{count[SYNC]}", "amount": len(program.ranks[rank])} if op.kind == SYNC else {}
+    return {"kind": op.kind, **meeting}
+
+
+def _data_op(program: Program, op: Op, change: Line, *, late: bool) -> Line:
+    def access(element: int, mode: str) -> list[Any]:
+        return [program.elements[element], mode, [8 * element, 8 * element + 8]]
+
+    if op.kind == LOAD:
+        return {"kind": "load", "access": [access(op.place, "read")]}
+    accesses = [access(op.source, "read")] if op.kind in COPIES else []
+    accesses.append(access(op.place, "add" if op.kind == ADD else "write"))
+    kind = "put_signal" if change else "put" if op.kind in COPIES else "store"
+    return {"kind": kind, "access": accesses, **change, "late": late and op.kind == LATE_COPY}
 
 
 def places(program: Program, memory: str) -> dict[Step, tuple[int, int]]:
@@ -169,7 +189,8 @@ class Forgery:
         """Change something."""
         copy = replace(self, rest=json.loads(json.dumps(self.rest)))
         changes: list[Callable[[Forgery, random.Random], Forgery | None]] = [
-            _move_cut, _move_cut, _onto_a_race, _onto_a_race, _hold_another, _drop, _epochs, _swap_run, _change_op, _change_op,
+            _move_cut, _move_cut, _onto_a_race, _onto_a_race, _hold_another, _drop, _epochs, _swap_run, _change_op,
+            _change_op,
         ]  # fmt: skip
         return rng.choice(changes)(copy, rng) or copy
 

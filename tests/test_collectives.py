@@ -234,7 +234,7 @@ def test_a_mesh_takes_windows_of_several_rows():
         assert_golden(by_ring, ranks, "ring")
 
 
-# The order of operations: what DIALECTS' lowering is, seen in a trace.
+# The order of operations: upstream's lowering, seen in a trace.
 
 
 def sequence_of(made, ranks=3, rank=1):

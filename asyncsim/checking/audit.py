@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 BUDGET, SAMPLES = 300, 60
 """Where one run does not decide: how many executions are explored for a part, how many schedules sampled."""
+SHRINKING = 8_000
+"""How many steps shrinking one witness may cost: an audit has many witnesses."""
 
 _CONSEQUENCES = ("wrong-result", "ranks-differ", "unwritten-read")
 """What a run shows by itself, and says nothing new where a race or a hang explains it."""
@@ -224,7 +226,8 @@ async def _judged(case: Case, save: Path | None) -> Report:
     try:
         return await check.aio(
             case.kernel, ranks=case.ranks, calls=case.calls, memory=case.memory,
-            seed=case.seed, edits=case.edits, budget=BUDGET, samples=SAMPLES, save=save,
+            seed=case.seed, edits=case.edits, budget=BUDGET, samples=SAMPLES, shrinking=SHRINKING,
+            save=save,
         )  # fmt: skip
     except KernelError as error:
         if not case.edits:

@@ -41,7 +41,7 @@ EXHAUST_STEPS = 400_000
 HOPELESS = 20
 """It is given up when there seem to be so many times more executions than the budget allows."""
 SHRINK_STEPS = 60_000
-"""How many steps shrinking one witness may cost."""
+"""How many steps shrinking one witness may cost; 20 runs are made in any case."""
 
 
 @Blocking
@@ -56,6 +56,7 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
     scheduler: str = "fifo",
     budget: int = BUDGET,
     samples: int = SAMPLES,
+    shrinking: int = SHRINK_STEPS,
     save: Path | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Report:
@@ -74,6 +75,7 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
         scheduler: of the reference run, as text; the verdict does not depend on it.
         budget: how many executions an exhaustive exploration may take; 0: none is tried.
         samples: how many schedules to sample where that is not enough either.
+        shrinking: how many steps it may cost to shrink one witness.
         save: a directory; each witness is written there as soon as it is found.
         progress: called after every schedule.
 
@@ -89,7 +91,9 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
         raise MisuseError(f"budget={budget!r}; give the number of executions that may be explored, 0 for none")
     started = time.perf_counter()
     case = Case(kernel, ranks, calls, memory, seed, edits=edits)
-    report = await _Check(case, Keeper(case, save), budget, samples, progress).run(scheduler)
+    checking = _Check(case, Keeper(case, save), budget, samples, progress)
+    checking.shrinking = shrinking
+    report = await checking.run(scheduler)
     report.seconds = time.perf_counter() - started
     return report
 
@@ -104,6 +108,7 @@ class _Check:
         self.keeper = keeper
         self.budget = budget
         self.samples = samples
+        self.shrinking = SHRINK_STEPS
         self.exhausted = False
         self.explored = False
         self.progress = progress
@@ -189,7 +194,7 @@ class _Check:
         def fails(run: Run) -> bool:
             return any(finding.kind in seen.failure for finding in self.judge.findings(run))
 
-        budget = min(max(SHRINK_STEPS // max(steps, 1), 20), 400)
+        budget = min(max(self.shrinking // max(steps, 1), 20), 400)
         return await shrink.aio(self.case, seen.choices, fails, budget=budget), seen.ending
 
     async def _look_for_hidden_state(self, reference: Run) -> None:

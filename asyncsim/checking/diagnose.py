@@ -8,7 +8,7 @@ where no hypothesis gives the numbers nothing is said.
 from __future__ import annotations
 
 from functools import partial
-from itertools import chain, combinations, islice
+from itertools import chain, combinations, islice, permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,7 +61,7 @@ def an_input(wrong: Wrong) -> str | None:
     inputs = wrong.case.inputs
     return wrong.first(
         (
-            f"it is rank {rank}'s input of {_call(wrong, call)}, not reduced",
+            f"it is rank {rank}'s input of {_call(wrong, call)}, as it was",
             numbers_of(inputs[call][rank]),
             "that input",
         )
@@ -97,6 +97,18 @@ def contribution_of_another_call(wrong: Wrong) -> str | None:
         for call in wrong.other_calls()
         for ranks in wrong.subsets()
         if len(ranks) < wrong.case.ranks
+    )
+
+
+def contribution_of_another_rank(wrong: Wrong) -> str | None:
+    """One rank's input was taken for that of another: a wrong peer, or a buffer that was used again too early."""
+    return wrong.first(
+        (
+            f"rank {rank}'s contribution is that of rank {other}",
+            wrong.given(("rank", rank, other), partial(_swapped, rank, other)),
+            "the golden with that one",
+        )
+        for rank, other in islice(permutations(range(wrong.case.ranks), 2), wrong.oracle.limit)
     )
 
 
@@ -140,7 +152,9 @@ def several_at_once(wrong: Wrong) -> str | None:
 
 
 def shifted(wrong: Wrong) -> str | None:
-    """The boundaries of the chunks lie a few elements too early, or too late."""
+    """The boundaries of the chunks lie a few elements too early, or too late; asked of a whole result only."""
+    if not wrong.whole:
+        return None
     sizes = {leaf.size for x in wrong.case.inputs[wrong.call] for leaf in leaves(x) or ()}
     furthest = min(max(sizes, default=0) - 1, wrong.oracle.limit // 2)  # both ways
     return wrong.first(
@@ -208,6 +222,7 @@ HYPOTHESES: dict[str, Callable[[Wrong], str | None]] = {
     "another rank's result": another_rank,
     "the result of another call": another_call,
     "an input that was not reduced": an_input,
+    "a contribution of another rank": contribution_of_another_rank,
     "a finished total instead of an input": total_for_an_input,
     "several of these": several_at_once,
     "divided or not divided by P": divided,
@@ -254,6 +269,10 @@ def _zeroed(ranks: Sequence[int], xs: list[Any]) -> list[Any]:
 
 def _taken_from(others: Sequence[Any], ranks: Sequence[int], xs: list[Any]) -> list[Any]:
     return [others[rank] if rank in ranks else x for rank, x in enumerate(xs)]
+
+
+def _swapped(rank: int, other: int, xs: list[Any]) -> list[Any]:
+    return _taken_from([xs[other]] * len(xs), [rank], xs)
 
 
 def _both(

@@ -11,6 +11,10 @@ without it, always stays an edge; `asyncsim.checking.dpor` asks separately wheth
 Two atomic adds are no race, but on floating types their order shows in the sum: here they depend on
 each other. Cells whose range can be left are called *tight*: there two adds do not commute (one of the orders may
 overflow), and where the cell wraps no wait is monotone.
+
+Where an actor sees its own writes before they land, what it reads meets them when they are issued,
+and what it adds to memory of its own rank stands in one queue with the stores of that rank: see
+`Relation.eyes_meet`.
 """
 
 from __future__ import annotations
@@ -18,16 +22,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from asyncsim.machine.effect import COMPARE
-from asyncsim.trace.conflict import conflict
-from asyncsim.trace.op import LAND, NOTIFY, POLL, PUT_SIGNAL, SET, TEST, WAIT
-from asyncsim.trace.region import ADD, spans_overlap
+from asyncsim.trace.conflict import accesses_conflict, conflict, stores_locally
+from asyncsim.trace.op import FETCH, LAND, LOCAL, NOTIFY, POLL, PUT_SIGNAL, SET, TEST, WAIT
+from asyncsim.trace.region import ADD, READ, spans_overlap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from asyncsim.trace.late import Model
     from asyncsim.trace.op import Op
-    from asyncsim.trace.region import Cell
+    from asyncsim.trace.region import Access, Cell
 
 Place = tuple[str, int]
 """A window of a rank, or a cell, by its slot. Operations without a common place do not depend on each other."""
@@ -47,6 +51,8 @@ class Relation:
     Attributes:
         forwards: an actor sees its own changes before they land.
         tight: the slots of cells whose range some execution can leave; grows while searching.
+        adding: the actors that add to memory of their own rank, late, each with the slot of the
+            window; grows while searching.
 
     """
 
@@ -55,12 +61,13 @@ class Relation:
         self.model = model
         self.forwards = model.late and model.forwarding
         self.tight: set[int] = set()
+        self.adding: set[tuple[str, int]] = set()
 
     def dependent(self, a: Op, b: Op) -> bool:
         """Say whether the two, of different actors, may not commute, or one may enable or disable the other."""
         if (_only_looks(a) and self.sees_at_issue(a, b)) or (_only_looks(b) and self.sees_at_issue(b, a)):
             return False
-        if conflict(a, b) or _sums_depend(a, b):
+        if conflict(a, b) or _sums_depend(a, b) or self.eyes_meet(a, b) or self.eyes_meet(b, a):
             return True
         return (
             changes_cell(a)
@@ -78,8 +85,26 @@ class Relation:
             self.forwards
             and landing.actor.wire
             and landing.cell is not None
-            and landing.actor.name.partition(">")[0] == op.actor.name
+            and _issuer(landing) == op.actor.name
         )
+
+    def eyes_meet(self, a: Op, b: Op) -> bool:
+        """Say whether an actor that sees its own writes at once can tell in which order `a` and `b` came.
+
+        That is so for a fetch and what the actor issued after the copy (what it issued before must land
+        first); for its late add and a local store of another stream, of which it sees the later one
+        on top; and, once it has such an add under way, for what it reads and the landing of such a
+        store, which takes the store out from on top of the add.
+        """
+        if not self.forwards or a.actor.rank != b.actor.rank:
+            return False
+        if a.kind == FETCH and b.deferred and _issuer(a) == b.actor.name and not b.late:
+            return _any_conflict(a.accesses, b.accesses[-1:])
+        if _adds_to_own(a) and b.deferred and b.accesses and stores_locally(b):
+            return _any_conflict(a.accesses[-1:], b.accesses[-1:])
+        if b.kind == LAND and b.link == LOCAL and (_issuer(a), b.accesses[0].region.slot) in self.adding:
+            return not a.late and _any_conflict([access for access in a.accesses if access.mode == READ], b.accesses)
+        return False
 
     def orders(self, earlier: Op, later: Op) -> bool:
         """Say whether two operations of different actors that were executed in this order happened in this order."""
@@ -114,11 +139,13 @@ class Relation:
             return True
         return any(_holds_within(wait.how, wait.amount, base + low, base + high) for base in bases)
 
-    def tighten(self, starts: Sequence[int], ops: Iterable[Op]) -> bool:
-        """Note the cells that the executed operations could take out of their range; say whether there is a new one.
+    def tighten(self, starts: Sequence[int], ops: Sequence[Op]) -> bool:
+        """Note the cells that the executed operations could take out of their range; say whether anything is new.
 
-        As long as there is none, no order of these operations leaves a range.
+        As long as there is none, no order of these operations leaves a range. Note likewise who adds to
+        memory of its own rank.
         """
+        adding = {(op.actor.name, op.accesses[-1].region.slot) for op in ops if self.forwards and _adds_to_own(op)}
         cells: dict[int, Cell] = {}
         changing: dict[int, list[Op]] = {}
         for op in ops:
@@ -130,13 +157,30 @@ class Relation:
             bases, low, high = _reach(starts[slot], changes)
             if max(bases) + high > cells[slot].high or min(bases) + low < cells[slot].low:
                 found.add(slot)
-        new = not found <= self.tight
+        new = not found <= self.tight or not adding <= self.adding
         self.tight |= found
+        self.adding |= adding
         return new
 
 
 def _only_looks(op: Op) -> bool:
     return op.kind == TEST or (op.kind == WAIT and not op.consume)
+
+
+def _issuer(op: Op) -> str:
+    """Return the name of the actor whose operation it is, or whose landing."""
+    return op.actor.name.partition(">")[0]
+
+
+def _adds_to_own(op: Op) -> bool:
+    """Say whether an issue adds to memory of its own rank, which lands late though it is near."""
+    if not op.deferred or not op.accesses or op.accesses[-1].mode != ADD:
+        return False
+    return op.accesses[-1].region.owner == op.actor.rank
+
+
+def _any_conflict(some: Iterable[Access], others: Sequence[Access]) -> bool:
+    return any(accesses_conflict(one, other) for one in some for other in others)
 
 
 def _sums_depend(a: Op, b: Op) -> bool:

@@ -90,21 +90,21 @@ async def repair(report: Report) -> list[Repair]:
     harmful = [finding for finding in report.findings if finding.harmful and finding.kind in ORDER_FINDINGS]
     if not harmful or not harmful[0].sides:
         return []
-    search = _Search(report.case, harmful[0])
+    search = _Search(report.case, harmful)
     return await search.run()
 
 
 class _Search:
     """One search for a repair."""
 
-    def __init__(self, case: Case, finding: Finding) -> None:
+    def __init__(self, case: Case, findings: Sequence[Finding]) -> None:
         self._case = case
-        self._finding = finding
+        self._findings = findings
         self._left = TRIES
 
     async def run(self) -> list[Repair]:
         """Try single barriers; then, of those that help, pairs."""
-        places = await _places(self._case, self._finding.sides[0])
+        places = await _places(self._case, self._findings[0].sides[0])
         wrong = await self._wrong(())
         found, helpful = await self._try([(place,) for place in places], wrong)
         if not found:
@@ -158,7 +158,7 @@ class _Search:
             return []
         trace, _ = report.proof
         token = encode(Token.of(trace.header, trace.choices, ending=COMPLETE))
-        return [Repair(edits, sum(place.meetings for place in places), _between(self._finding), report, token)]
+        return [Repair(edits, sum(place.meetings for place in places), _between(self._findings), report, token)]
 
 
 def _cost(places: Sequence[_Place]) -> tuple[int, float]:
@@ -213,7 +213,9 @@ class _Visits:
                     yield _Place(Edit(BARRIER, lines, every=again), meetings, _distance(indexes, first.index))
         ends = self._ops.get(first.actor, [])
         last = max((index for index, call in enumerate(ends) if call == first.call), default=0)
-        yield _Place(Edit(BARRIER, ()), self._case.calls, max(last - first.index, 0) + 0.5)  # behind the last of the call
+        yield _Place(
+            Edit(BARRIER, ()), self._case.calls, max(last - first.index, 0) + 0.5
+        )  # behind the last of the call
 
     def _meetings(self, visits: Sequence[tuple[str, int, int]]) -> int:
         """Return how often each rank comes; 0 if some come more often than others, who would wait for ever."""
@@ -229,8 +231,17 @@ def _distance(indexes: Sequence[int], first: int) -> float:
     return min(behind, default=1e9)
 
 
-def _between(finding: Finding) -> str:
-    """Say between what and what a barrier is missing."""
-    names = [side.phase.rpartition("/")[2] or f"{side.op} at {side.at[0] if side.at else '?'}" for side in finding.sides]
-    later = "" if finding.scope in (None, SAME_CALL) else "next "
-    return f"between the {names[0]} and the {later}{names[-1]}"
+def _between(findings: Sequence[Finding]) -> str:
+    """Say between what and what barriers are missing."""
+    return "; ".join(dict.fromkeys(map(_gap, findings)))
+
+
+def _gap(finding: Finding) -> str:
+    first, second = (f"{_words(side)}" for side in (finding.sides[0], finding.sides[-1]))
+    later = "" if finding.scope in (None, SAME_CALL) else "next call's "
+    return f"between the {first} and the {later}{second}"
+
+
+def _words(side: Side) -> str:
+    """Name what happens there: the phase, or the operation."""
+    return side.phase or f"{side.op} at {side.at[0] if side.at else 'an unknown line'}"

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from asyncsim import __version__
+from asyncsim.cli.audit import audit_command
 from asyncsim.cli.certify import certify_command
 from asyncsim.cli.check import check_command
 from asyncsim.cli.demo import demo_command
@@ -78,6 +79,7 @@ for _command in (
     list_command,
     check_command,
     certify_command,
+    audit_command,
     explore_command,
     replay_command,
     shrink_command,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from asyncsim.trace.edit import BARRIER, DROP, SKIP
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.op import ATOMIC_ADD, FENCE, NOTIFY, PUT, PUT_SIGNAL, QUIET, WAIT, Op
+from asyncsim.trace.op import ATOMIC_ADD, FENCE, KINDS, NOTIFY, PUT, PUT_SIGNAL, QUIET, WAIT, Op
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -53,6 +53,9 @@ class Editor:
         barriers = [number for number, edit in enumerate(edits) if edit.what == BARRIER]
         signals = list(world.layouts)[len(world.layouts) - len(barriers) :]
         self._signals = dict(zip(barriers, signals, strict=True))
+        # Most operations are no business of an edit that takes away: their lines are not looked up.
+        everything = watch is not None or bool(barriers)
+        self._kinds = frozenset(KINDS if everything else (kind for edit in edits for kind in _OBJECTS[edit.what]))
         self._met: dict[tuple[int, int], int] = {}
         self._calls: dict[tuple[int, int], int] = {}
         self._visits: dict[tuple[int, int], object] = {}
@@ -73,12 +76,13 @@ class Editor:
                 except StopIteration as stop:
                     yield from self._before_return(place)
                     return stop.value
-                if op.__class__ is Op:
+                if op.__class__ is Op and op.kind in self._kinds:
                     frames = self._sites.stack(program)
-                    place.last = self._sites.of(program)
                     if self._watch is not None:
                         self._watch(op, frames)
-                    yield from self._meetings(place, frames)
+                    if self._signals:
+                        place.last = self._sites.of(program)
+                        yield from self._meetings(place, frames)
                     op = self._changed(op, frames)
                     if op is None:
                         outcome = None

@@ -108,9 +108,7 @@ class Recorder:
         said = tuple(sorted((key, _fact(rank, key, value)) for key, value in facts.items()))
         at = self._sites.here(sys._getframe(2))  # noqa: SLF001 - the caller of `Rank.collective`, which called this
         actor = rank.actor
-        self.collectives.append(
-            Collective(actor.name, actor.rank, rank.group, rank.members, rank.call, name, said, at)
-        )
+        self.collectives.append(Collective(actor.name, actor.rank, rank.group, rank.members, rank.call, name, said, at))
 
 
 def _fact(rank: Rank, key: str, value: Any) -> str:  # noqa: ANN401 - refused if it is no fact

@@ -187,8 +187,7 @@ class _Simulation:
         try:
             try:
                 coroutine = place.coroutine = _started(start())
-                if self.editor is not None:
-                    coroutine = self.editor.drive(place)
+                coroutine = coroutine if self.editor is None else self.editor.drive(place)
             except Exception as error:
                 raise _Raised from error
             while True:

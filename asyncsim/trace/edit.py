@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 SKIP, DROP, BARRIER = "skip", "drop", "barrier"
 
-_FORMS = "write 'skip SITE', 'drop SITE' or 'barrier before [every] SITE', with SITE as file:line [in file:line], or 'return'"
+_FORMS = (
+    "write 'skip SITE', 'drop SITE', 'barrier before [every] SITE' or 'barrier before return'; "
+    "a SITE is file:line, or file:line in file:line"
+)
 _TEXT = re.compile(r"(?P<what>skip|drop|barrier before)(?P<every> every)? (?P<site>.+)", re.DOTALL)
 _LINE = re.compile(r"(.+?:\d{1,9})(?: in |\Z)", re.DOTALL)
 _RETURN = "return"
@@ -60,7 +63,12 @@ class Edit:
         return f"{self.what}{before} {' in '.join(self.site) or _RETURN}"
 
     def reach(self, lines: Sequence[str]) -> int | None:
-        """Return where its site ends among the lines an operation comes from, outermost first; None: it is elsewhere."""
+        """Return where its site ends among the lines that lead to an operation; None: that one is elsewhere.
+
+        Args:
+            lines: as ``file:line``, the outermost first.
+
+        """
         at = -1
         for line in self.site:
             at = next((n for n in range(at + 1, len(lines)) if lines[n] == line), -1)

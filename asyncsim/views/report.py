@@ -58,18 +58,18 @@ def report_text(report: Report, *, width: int = WIDTH, explain: bool = False) ->
 
     """
     lines = [f"{report.verdict}  {case_text(report.case)}"]
-    lines += _wrapped(_scope(report), width, "  ")
+    lines += wrapped(_scope(report), width, "  ")
     for number, finding in enumerate(report.findings, 1):
         lines += ["", *_finding(number, finding, report.case.kernel, width)]
     if report.notes:
         lines.append("")
         for note in report.notes:
-            lines += _wrapped(f"note: {note}", width, "  ")
+            lines += wrapped(f"note: {note}", width, "  ")
     if explain and report.explanation:
         lines.append("")
         for line in report.explanation:
-            lines += _wrapped(line, width, "  ")
-    lines += ["", f"  {_count(report.schedules, 'run')} in {report.seconds:.2f} s"]
+            lines += wrapped(line, width, "  ")
+    lines += ["", f"  {count_text(report.schedules, 'run')} in {report.seconds:.2f} s"]
     return "\n".join(lines) + "\n"
 
 
@@ -81,14 +81,14 @@ def verdict_line(report: Report) -> str:
 def case_text(case: Case) -> str:
     """Name what is judged: the kernel, P, the calls and the memory model, and what was changed."""
     edits = f", edited: {'; '.join(case.edits)}" if case.edits else ""
-    return f"{case.kernel.ref}, P = {case.ranks}, {_count(case.calls, 'call')}, {case.memory}{edits}"
+    return f"{case.kernel.ref}, P = {case.ranks}, {count_text(case.calls, 'call')}, {case.memory}{edits}"
 
 
 def finding_title(finding: Finding) -> str:
     """Return a finding in a few words: ``WAR race, next call: 12 pairs, harmful``."""
     facts = []
     if finding.pairs > 1 or finding.kind == "race":
-        facts.append(_count(finding.pairs, "pair" if len(finding.sides) == 2 else "place"))  # noqa: PLR2004 - a pair
+        facts.append(count_text(finding.pairs, "pair" if len(finding.sides) == 2 else "place"))  # noqa: PLR2004 - a pair
     if finding.harmful is not None or finding.kind in _ORDERED:
         facts.append(_HARM[finding.harmful])
     return f"{finding.title}: {', '.join(facts)}" if facts else finding.title
@@ -166,18 +166,20 @@ def _label(label: str) -> str:
 def _row(label: str, text: str, width: int) -> Iterator[str]:
     """Put a label before a text of one or more lines, each wrapped."""
     for line in text.splitlines():
-        wrapped = _wrapped(line, width, _label(""))
-        yield _label(label) + wrapped[0].strip()
-        yield from wrapped[1:]
+        first, *rest = wrapped(line, width, _label(""))
+        yield _label(label) + first.strip()
+        yield from rest
         label = ""
 
 
-def _wrapped(text: str, width: int, indent: str) -> list[str]:
+def wrapped(text: str, width: int, indent: str) -> list[str]:
+    """Return the lines of a text, each with this indent; nothing that could be pasted is cut."""
     filled = textwrap.wrap(
         text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
     return filled or [indent.rstrip()]
 
 
-def _count(number: int, word: str) -> str:
+def count_text(number: int, word: str) -> str:
+    """Return a number with its noun: ``1 run``, ``2 runs``."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"

@@ -1,0 +1,178 @@
+"""An audit in words: a table of what each part of the synchronisation guards, its witnesses, the repair."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from asyncsim.checking.parts import CREDITS
+from asyncsim.checking.report import PROVED, REFUTED
+from asyncsim.views.report import (
+    WIDTH,
+    case_text,
+    count_text,
+    finding_title,
+    replay_line,
+    source_line,
+    wrapped,
+)  # fmt: skip
+from asyncsim.views.table import table_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from asyncsim.checking.audit import Audited, Guard, Row
+    from asyncsim.checking.repair import Repair
+    from asyncsim.machine.kernel import Kernel
+    from asyncsim.trace.edit import Edit
+
+SOURCE_WIDTH = 46
+OTHERS_SHOWN = 4
+
+
+def audit_text(audited: Audited, *, width: int = WIDTH) -> str:
+    """Return the whole audit, with a line feed at its end.
+
+    Args:
+        audited: what was found.
+        width: where sentences wrap; lines to be pasted are never cut.
+
+    """
+    witnesses: list[tuple[str, str]] = []
+    kernel = audited.report.case.kernel
+    lines = [f"{audited.report.verdict}  {case_text(audited.report.case)}", *_standing(audited, width), ""]
+    if audited.rows:
+        rows = [line for row in audited.rows for line in _row(row, kernel, witnesses)]
+        lines += table_text(("part", "guards", "count", "witness"), _aligned(rows)).splitlines()
+    elif not audited.interrupted:
+        lines.append("  it has no barrier, wait or notify: there is nothing to take away")
+    for number, (shown, token) in enumerate(witnesses, 1):
+        first, *rest = wrapped(shown, width, "    ")
+        lines += ["", f"{number:>2}{first[2:]}", *rest, f"    {replay_line(token, kernel)}"]
+    lines += _repairs(audited, width)
+    if audited.interrupted:
+        lines += ["", "  interrupted: what is missing here was not judged"]
+    lines += ["", f"  {count_text(len(audited.rows), 'part')} in {audited.seconds:.2f} s"]
+    return "\n".join(lines) + "\n"
+
+
+def _standing(audited: Audited, width: int) -> Iterator[str]:
+    """Say how the kernel stands before anything is taken away."""
+    if audited.report.verdict == PROVED:
+        yield from wrapped(f"as it stands: {audited.report.scope}", width, "  ")
+        return
+    for finding in audited.report.findings:
+        yield from wrapped(f"as it stands: {finding_title(finding)}", width, "  ")
+    if not audited.report.findings:
+        yield from wrapped(f"as it stands: {audited.report.scope}", width, "  ")
+    calls = audited.report.case.calls
+    if calls > 1:
+        yield from wrapped(f"for one call it is {audited.once.verdict}", width, "  ")
+    yield from wrapped("a part guards what goes wrong without it and does not go wrong with it", width, "  ")
+
+
+def _row(row: Row, kernel: Kernel, witnesses: list[tuple[str, str]]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the lines of one part: on the left where it stands, on the right what goes wrong without it."""
+    left = _left(row, kernel)
+    right = []
+    for report, token in zip(row.reports, row.tokens, strict=True):
+        guards = [guard for guard in row.guards if guard.calls == report.case.calls]
+        for guard in guards:
+            witnesses.append((_shown(row, guard), guard.finding.token or token))
+            right.append((_guard(row, guard), str(guard.pairs), str(len(witnesses))))
+        last = report is row.reports[-1]
+        if not guards and (not row.guards if last else report.verdict == PROVED and not row.redundant):
+            witnesses.append((_nothing_shown(row, last=last), token))
+            right.append((_nothing(row, last=last), "", str(len(witnesses))))
+    for site, facts in zip_longest(left, right):
+        yield (site or "", *(facts or ("", "", "")))
+
+
+def _left(row: Row, kernel: Kernel) -> list[str]:
+    own, *inner = row.part.site
+    source = source_line(kernel, own)
+    lines = [f"{row.part.kind:<8} {own}"]
+    if source:
+        lines.append(f"{'':<8} {source if len(source) <= SOURCE_WIDTH else source[: SOURCE_WIDTH - 1] + '…'}")
+    return lines + [f"{'':<8} in {line}" for line in inner]
+
+
+def _guard(row: Row, guard: Guard) -> str:
+    """Say in a few words what goes wrong."""
+    harm = {True: "", False: " (benign here)", None: " (harm not decided)"}[guard.finding.harmful]
+    if guard.what == CREDITS:
+        return f"credits: some are left over{harm}"
+    if guard.when == "within a later call" and row.part.kind == CREDITS:
+        return f"{guard.what}: the next call's wait passes early{harm}"
+    phases = {finding.sides[-1].phase for finding in guard.findings if finding.sides}
+    words = f"{guard.what} {guard.when}".rstrip()
+    if guard.when == "against the next call" and len(phases) == 1 and "" not in phases:
+        words += f"'s {phases.pop()}"
+    return words + harm
+
+
+def _nothing(row: Row, *, last: bool) -> str:
+    if not last:
+        return "nothing within one call"
+    if row.redundant:
+        return "nothing: redundant"
+    verdict = row.reports[-1].verdict
+    return "nothing more than goes wrong with it" if verdict == REFUTED else f"nothing was found: {verdict}"
+
+
+def _nothing_shown(row: Row, *, last: bool) -> str:
+    if last and not row.redundant:
+        return f"nothing more goes wrong. Without it: {row.reports[-1].scope}"
+    return "nothing goes wrong. Without it this run is right, and from it all others are proved right"
+
+
+def _shown(row: Row, guard: Guard) -> str:
+    """Return what the witness shows."""
+    return f"{_guard(row, guard)}. Without it {guard.finding.shown or guard.finding.why}"
+
+
+def _aligned(rows: Sequence[tuple[str, str, str, str]]) -> list[tuple[str, str, str, str]]:
+    """Right-align the numbers."""
+    return [
+        (part, guards, count.rjust(len("count")), witness.rjust(len("witness")))
+        for part, guards, count, witness in rows
+    ]
+
+
+def _repairs(audited: Audited, width: int) -> Iterator[str]:
+    """Say where a barrier is missing."""
+    if not audited.repairs:
+        if audited.refuted and not audited.interrupted:
+            yield from ("", *wrapped("repair  no barrier was found that makes it right", width, ""))
+        return
+    best, *others = audited.repairs
+    kernel = audited.report.case.kernel
+    where = " and ".join(_place(edit) for edit in best.edits)
+    yield from ("", *wrapped(f"repair  {best.report.verdict} with a barrier {where}, {best.between}", width, ""))
+    for edit in best.edits:
+        if edit.site and (source := source_line(kernel, edit.site[-1])):
+            yield f"            {edit.site[-1]}: {source}"
+    yield from wrapped(_as_code(best), width, "        ")
+    yield f"        {replay_line(best.token, kernel)}"
+    if others:
+        places = [" and ".join(_place(edit) for edit in other.edits) for other in others]
+        more = f"; and {len(places) - OTHERS_SHOWN} more" if len(places) > OTHERS_SHOWN else ""
+        yield from wrapped(f"as good: {'; '.join(places[:OTHERS_SHOWN])}{more}", width, "        ")
+
+
+def _place(edit: Edit) -> str:
+    if not edit.site:
+        return "at the end of each call"
+    first = "each time before" if edit.every else "before"
+    return f"{first} {' in '.join(edit.site)}"
+
+
+def _as_code(repair: Repair) -> str:
+    """Say how an author writes it."""
+    number = "rank.call + 1"
+    if any(edit.every for edit in repair.edits) or len(repair.edits) > 1:
+        number = "how many such barriers there were, this one included"
+    return (
+        'as code: declare Signal("met", ("P", 1)) and await barrier(rank, met, generation=n) there, '
+        f"where n is {number}: its credits are never given back"
+    )
