@@ -13,7 +13,7 @@ from late_rules import FETCH, LAND, SIGNAL, STEP, Layout
 from late_toy import COMPARING, COPIES, FENCE, JOIN, LOAD, NOTIFY, QUIET, START, SYMBOLS, SYNC, TAKE, TEST, WRITING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from late_rules import Landing, Pair, Rules, Step
     from late_toy import Op, Program
@@ -98,6 +98,36 @@ def explore(program: Program, rules: Rules, *, limit: int = 1_000_000) -> Truth:
     lengths = tuple(map(len, program.streams))
     deadlocks = sum(end.positions != lengths for end in ends)
     return Truth(ends, deadlocks, frozenset(races), len(came_from))
+
+
+def interleavings(program: Program, rules: Rules) -> int:
+    """Count the runs that a program has."""
+    toy = _Toy(program, rules)
+    known: dict[State, int] = {}
+
+    def count(state: State) -> int:
+        if state not in known:
+            known[state] = sum(count(reached) for _, reached in toy.moves(state)) or 1
+        return known[state]
+
+    return count(toy.start)
+
+
+def follow(program: Program, rules: Rules, way: Iterable[Step]) -> Final:
+    """Make these transitions, one after the other, and return where they end.
+
+    Raises:
+        AssertionError: one of them was not possible, or another one still is at the end.
+
+    """
+    toy = _Toy(program, rules)
+    state = toy.start
+    for step in way:
+        moves = dict(toy.moves(state))
+        assert step in moves, f"{step} is not possible, only {list(moves)}: {program}"
+        state = moves[step]
+    assert not list(toy.moves(state)), f"somebody could go on: {program}"
+    return toy.final(state)
 
 
 def _way(came_from: dict[State, tuple[State, Step] | None], state: State) -> list[Step]:

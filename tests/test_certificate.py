@@ -77,7 +77,7 @@ def test_what_is_proved_is_certified(name: str, memory: str, pytestconfig: pytes
 
 
 def test_what_is_certified_is_said() -> None:
-    report = check(reduce_scatter.builtin, ranks=3, memory="ldst", atom=16, seed=5)
+    report = check(reduce_scatter.builtin, ranks=3, memory="ldst:atom=16", seed=5)
     found = certify(certificate(*report.proof))
     about = (found.kernel, found.ranks, found.calls, found.memory, found.seed, found.actors)
     assert about == ("kernels.reduce_scatter:builtin", 3, 2, "ldst:atom=16", 5, 3)
@@ -304,9 +304,9 @@ def test_a_tight_range_can_be_proved() -> None:
 def a_certificate() -> list[str]:
     """Return the certificate of a run with nearly every kind of operation."""
     program = parse(
-        "st x, d += 1; start 1; fence; x <~ y; quiet; sync; join 1; c += 1; wait c >= 1; test c >= 1 | st y; sync"
+        "st x, d += 1; start 1; fence; x <~ y; quiet; sync; join 1; c += 1; wait c >= 1; test c >= 1 | st z; sync"
         " || wait d >= 1; take d >= 1; relaxed d := 7; quiet",
-        elements=(1, 0),
+        elements=(1, 0, 0),
         cells=(0, 1),
     )
     ran = trio.run(late_runs.run_once, program, "ldst", Fifo())

@@ -184,8 +184,8 @@ def test_stale_inputs_and_totals_together_are_named():
     made = case()
     xs, total = made.inputs[0], made.goldens[0][0]
     assert said(made, xs[0] + total + made.inputs[1][2] + total) == (
-        "rank 2's contribution is that of the next call, call 1, and the finished totals of ranks 1 and 3 were taken for "
-        "inputs (it equals the golden with these, exactly)"
+        "rank 2's contribution is that of the next call, call 1, and the finished totals of ranks 1 and 3 were taken "
+        "for inputs (it equals the golden with these, exactly)"
     )
 
 

@@ -217,10 +217,10 @@ def test_other_memory_is_a_divergence_before_the_first_step():
         replay(recorded(), other)
 
 
-def test_edits_and_unknown_memory_models_are_refused():
+def test_edits_that_are_none_and_unknown_memory_models_are_refused():
     trace = recorded()
-    trace.header.edits = ("skip a.py:1",)
-    with pytest.raises(MisuseError, match=r"edits, which cannot be replayed: skip a\.py:1"):
+    trace.header.edits = ("skip a.py",)
+    with pytest.raises(MisuseError, match=r"'skip a\.py' is no edit"):
         replay(trace, pair)
     trace.header.edits, trace.header.memory = (), "weird"
     with pytest.raises(MisuseError, match="memory='weird'"):

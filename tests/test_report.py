@@ -127,7 +127,10 @@ def test_streams_composites_and_many_places_are_shown():
     ("side", "words"),
     [
         (Side("0>3", 0, 0, 0, "", "land", "x[0]@1", ("a.py:1",)), "rank 0, call 0: land to x[0]@1, issued at\n"),
-        (Side("0.2>3s", 0, 0, 0, "", "land", "s[0]@1", ()), "stream 0.2 of rank 0, call 0: land to s[0]@1, issued at\n"),
+        (
+            Side("0.2>3s", 0, 0, 0, "", "land", "s[0]@1", ()),
+            "stream 0.2 of rank 0, call 0: land to s[0]@1, issued at\n",
+        ),
         (Side("1>0", 0, 1, 0, "", "fetch", "x[0]@1", ()), "rank 1, call 0: fetch of x[0]@1, issued at\n"),
         (Side("1", 4, 1, 0, "", "join", "1.2", ()), "rank 1, call 0: join stream 1.2\n"),
         (Side("1.1", 4, 1, 0, "", "sync", "1/3#0", ()), "stream 1.1 of rank 1, call 0: sync at 1/3#0\n"),

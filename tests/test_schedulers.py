@@ -71,7 +71,19 @@ def choices(program, scheduler, ranks=3, calls=1):
 
 
 RULE = "hold rank 0 before its remote_load of data until rank 1 has stored to data"
-EXAMPLES = ("fifo", "eager", "random", "starve:rank=1", "pct:depth=2", "pos", "surw", "delay", "preempt", f"script:rules={RULE}")
+EXAMPLES = (
+    "fifo",
+    "eager",
+    "random",
+    "starve:rank=1",
+    "pct:depth=2",
+    "pos",
+    "surw",
+    "delay",
+    "preempt",
+    "latency:jitter=1",
+    f"script:rules={RULE}",
+)
 
 
 @pytest.mark.parametrize("text", EXAMPLES)

@@ -123,7 +123,7 @@ class _Check:
         fair = await self._simulate("fifo")
         self.judge.take_as_reference(fair)
         self.notes += [
-            f"the edit {edit!r} changed nothing: no operation that it is for came from there" for edit in fair.unapplied
+            f"the edit {edit!r} changed nothing: nothing that it is for came from there" for edit in fair.unapplied
         ]
         reference = fair if scheduler == "fifo" else await self._simulate(scheduler)
         analysis = analyse(_trace(reference), fair=_trace(fair))

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from asyncsim.checking.keep import Keeper
 from asyncsim.checking.outcome import Judge
+from asyncsim.checking.plan import mixed_plan, seeded_plan
 from asyncsim.checking.report import REFUTED, SURVIVED, Report
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import Blocking, simulate
-from asyncsim.schedulers.fifo import Fifo
 from asyncsim.schedulers.choices import Choices
+from asyncsim.schedulers.fifo import Fifo
 from asyncsim.schedulers.table import make
-from asyncsim.checking.plan import mixed_plan, seeded_plan
 from asyncsim.trace.errors import KernelError, MisuseError
 from asyncsim.trace.finding import Finding
 

@@ -81,12 +81,7 @@ class Relation:
 
     def sees_at_issue(self, op: Op, landing: Op) -> bool:
         """Say whether `landing` brings a signal that the actor of `op` has seen since it issued it itself."""
-        return (
-            self.forwards
-            and landing.actor.wire
-            and landing.cell is not None
-            and _issuer(landing) == op.actor.name
-        )
+        return self.forwards and landing.actor.wire and landing.cell is not None and _issuer(landing) == op.actor.name
 
     def eyes_meet(self, a: Op, b: Op) -> bool:
         """Say whether an actor that sees its own writes at once can tell in which order `a` and `b` came.

@@ -53,14 +53,16 @@ def check_command(  # noqa: PLR0913 - one argument an option
         asyncsim check my_kernels.py:all_reduce -d 0,1 --calls 1 --json
         asyncsim check --all field
     """  # noqa: D301 - click keeps the lines after a backspace as they are
-
     if corpus is not None:
         if kernels or certificate is not None:
-            raise click.UsageError("--all judges a corpus, each case as it is meant; give neither a kernel nor --certificate beside it")
+            raise click.UsageError(
+                "--all judges a corpus, each case as it is meant; give it no kernel or --certificate"
+            )
         ctx.exit(show_field(seed=options.seed, as_json=options.json))
     if not kernels:
-        raise click.UsageError("which kernel? Give one: asyncsim check reduce_scatter:builtin (asyncsim list shows all)")
-
+        raise click.UsageError(
+            "which kernel? Give one: asyncsim check reduce_scatter:builtin (asyncsim list shows all)"
+        )
     if certificate is not None and (len(kernels) > 1 or len(options.ranks) > 1):
         raise click.UsageError("--certificate is of one kernel at one P")
     reports: list[Report] = []

@@ -71,9 +71,7 @@ def judge_field(seed: int = 0) -> Iterator[FormJudged]:
 
 
 def _check(case: Any, kernel: Kernel, seed: int) -> Report:  # noqa: ANN401 - a FieldCase, which stands outside the package
-    return check(
-        kernel, ranks=case.ranks, calls=case.calls, memory=case.memory, seed=seed
-    )
+    return check(kernel, ranks=case.ranks, calls=case.calls, memory=case.memory, seed=seed)
 
 
 def show_field(*, seed: int = 0, as_json: bool = False) -> int:

@@ -57,7 +57,9 @@ def judge_all(names: Sequence[str], options: Options, judge: Judge, *, explain: 
             break
         reports.append(report)
         if not options.json:
-            click.echo("\n" * (len(reports) > 1) + coloured(report_text(report, width=width(), explain=explain)), nl=False)
+            click.echo(
+                "\n" * (len(reports) > 1) + coloured(report_text(report, width=width(), explain=explain)), nl=False
+            )
         if report.interrupted:
             break
     if len(reports) < len(cases):

@@ -12,7 +12,7 @@ from asyncsim.views.table import table_text
 
 
 @click.command("list")
-@click.option("--field", is_flag=True, help="Judge the corpus of real mistakes; show what is expected and what is found.")
+@click.option("--field", is_flag=True, help="Judge the corpus of real mistakes.")
 @click.option("--json", "as_json", is_flag=True, help="Print an array of JSON objects.")
 @click.pass_context
 def list_command(ctx: click.Context, *, field: bool, as_json: bool) -> None:

@@ -20,6 +20,7 @@ from asyncsim.cli.check import check_command
 from asyncsim.cli.demo import demo_command
 from asyncsim.cli.explore import explore_command
 from asyncsim.cli.list import list_command
+from asyncsim.cli.lower import lower_command
 from asyncsim.cli.replay import replay_command
 from asyncsim.cli.shrink import shrink_command
 from asyncsim.trace.errors import AsyncsimError
@@ -80,6 +81,7 @@ for _command in (
     check_command,
     certify_command,
     audit_command,
+    lower_command,
     explore_command,
     replay_command,
     shrink_command,

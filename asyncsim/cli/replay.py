@@ -53,6 +53,8 @@ def replay_command(ctx: click.Context, recorded: str, *, name: str | None, as_js
         symptoms = Symptoms(case)
         findings = [found for found in symptoms.findings(again.run) if not _broken_off(record, found)]
         text = run_text(again.run, findings, symptoms.differences(again.run))
+        for edit in again.run.unapplied:
+            click.echo(f"asyncsim: the edit {edit!r} changed nothing: nothing that it is for came from there", err=True)
     if as_json:
         click.echo(json.dumps(_object(record, steps, ending, findings), indent=2))
     else:

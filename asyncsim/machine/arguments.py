@@ -48,7 +48,7 @@ def check_condition(rank: int, what: str, condition: Condition, world: World) ->
         raise MisuseError(f"rank {rank}: {what} for {condition}; a rank waits on its own cells: {cell.signal}[...]")
 
 
-def change_of(rank: int, what: str, cell: Cell, value: Any, op: str, world: World) -> int:  # noqa: ANN401, PLR0913
+def change_of(rank: int, what: str, cell: Cell, value: Any, op: str, world: World) -> int:  # noqa: ANN401, PLR0913, PLR0917
     """Return what a cell is changed by, as an integer that it can hold."""
     if cell.__class__ is not Cell or cell.world is not world:
         raise no_cell(rank, what, cell, "signal.at(peer)[...]")
@@ -107,7 +107,12 @@ def check_copy(rank: int, what: str, target: Region, source: Region, world: Worl
 
 
 def put_of(  # noqa: PLR0913, PLR0917 - what a put is given, and who puts
-    rank: int, kind: str, target: Region, source: Any, atomic: object, world: World  # noqa: ANN401
+    rank: int,
+    kind: str,
+    target: Region,
+    source: Any,
+    atomic: object,
+    world: World,  # noqa: ANN401
 ) -> tuple[tuple[Access, ...], Tile | None]:
     """Return the accesses of a put, and its tile if the source is a private array."""
     if target.__class__ is not Region or target.world is not world:

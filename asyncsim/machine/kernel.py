@@ -173,7 +173,7 @@ def _expected(finds: Expected | Sequence[Expected]) -> tuple[Expected, ...]:
     return (finds,) if isinstance(finds, Expected) else tuple(finds)
 
 
-def kernel(
+def kernel(  # noqa: PLR0913 - the fields of a kernel, by name
     *,
     memory: Sequence[Declaration],
     inputs: Inputs | None = None,

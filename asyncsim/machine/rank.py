@@ -9,15 +9,39 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 
 from asyncsim.machine.arguments import (
-    adds_of, change_of, check_condition, check_copy, no_region, put_of, shown, tile_for, written_by,
+    adds_of,
+    change_of,
+    check_condition,
+    check_copy,
+    no_region,
+    put_of,
+    shown,
+    tile_for,
+    written_by,
 )  # fmt: skip
 from asyncsim.machine.phase import Phase
 from asyncsim.machine.stream import Stream, StreamBarrier
 from asyncsim.trace.declare import WORLD
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.op import (
-    ATOMIC_ADD, FENCE, GET, JOIN, LOAD, NOTIFY, POLL, PUT, PUT_SIGNAL, QUIET, REMOTE_LOAD, REMOTE_STORE, START, STORE,
-    SYNC, TEST, WAIT, Op,
+    ATOMIC_ADD,
+    FENCE,
+    GET,
+    JOIN,
+    LOAD,
+    NOTIFY,
+    POLL,
+    PUT,
+    PUT_SIGNAL,
+    QUIET,
+    REMOTE_LOAD,
+    REMOTE_STORE,
+    START,
+    STORE,
+    SYNC,
+    TEST,
+    WAIT,
+    Op,
 )  # fmt: skip
 from asyncsim.trace.region import Cell, Region
 
@@ -179,7 +203,12 @@ class Rank:
         await _stand_at_gate(Op(self.actor, GET, accesses, call=self.call, late=late, deferred=self._deferred))
 
     async def put(
-        self, target: Region, source: Any, *, atomic: Literal["add"] | None = None, nbi: bool = False  # noqa: ANN401
+        self,
+        target: Region,
+        source: Any,
+        *,
+        atomic: Literal["add"] | None = None,
+        nbi: bool = False,  # noqa: ANN401
     ) -> None:
         """Copy an own region, or a private array, into a peer's region.
 
@@ -198,7 +227,14 @@ class Rank:
         await _stand_at_gate(op)
 
     async def put_signal(  # noqa: PLR0913 - a put and a notify in one
-        self, target: Region, source: Any, cell: Cell, value: int = 1, op: str = ATOMIC_ADD, *, nbi: bool = False  # noqa: ANN401
+        self,
+        target: Region,
+        source: Any,
+        cell: Cell,
+        value: int = 1,
+        op: str = ATOMIC_ADD,
+        *,
+        nbi: bool = False,  # noqa: ANN401
     ) -> None:
         """Put, and notify the receiver when this put's own data is there (nothing is said of other puts).
 

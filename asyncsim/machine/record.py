@@ -56,6 +56,8 @@ class Recorder:
         """Start with no event."""
         self.events: list[Event] = []
         self.collectives: list[Collective] = []
+        self.clock: Callable[[], float] | None = None
+        """Tells the virtual time of the step that was just taken, in seconds, if the scheduler has any."""
         self._issues: dict[tuple[str, int], Event] = {}
         self._counts: dict[int, int] = {}
         self._late = late
@@ -79,7 +81,8 @@ class Recorder:
             have = outcome if op.consume and outcome is not None else self._seen(op)
         unwritten = len(memory.unwritten) > self._unwritten
         self._unwritten = len(memory.unwritten)
-        event = Event(len(self.events), op, call, phase, at, data, have, unwritten)
+        time = None if self.clock is None else self.clock()
+        event = Event(len(self.events), op, call, phase, at, data, have, unwritten, time)
         self.events.append(event)
         if self._late and not op.actor.wire:
             count = self._counts.get(op.actor.order, 0)

@@ -105,6 +105,8 @@ class _Simulation:
             None if record is None else Recorder(self.memory, effects.seen, self.places, case.sites, late=model.late)
         )
         self.gate.observer = self.recorder
+        if self.recorder is not None:
+            self.recorder.clock = getattr(scheduler, "now", None)
         self.editor: Editor | None = None
         if case.edits or watch is not None:
             self.editor = Editor(case.changes, world, case.sites, watch, deferred=model.late)

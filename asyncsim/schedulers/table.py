@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from asyncsim.schedulers.delay import Delay
 from asyncsim.schedulers.eager import Eager
 from asyncsim.schedulers.fifo import Fifo
+from asyncsim.schedulers.latency import Latency
 from asyncsim.schedulers.pct import Pct
 from asyncsim.schedulers.pos import Pos
 from asyncsim.schedulers.preempt import Preempt
@@ -45,6 +46,7 @@ SCHEDULERS: dict[str, Callable[..., Scheduler]] = {
     "surw": Surw,
     "delay": Delay,
     "preempt": Preempt,
+    "latency": Latency,
     "script": _script,
 }
 """Name -> what makes one; the arguments are those of the text form."""

@@ -33,11 +33,7 @@ def conflict(a: Op, b: Op) -> bool:
         return True
     # What lands late for its own rank (an atomic add, a non-blocking get) meets a local store when that lands, too.
     own = a.actor.rank == b.actor.rank and not any(op.kind == LAND and op.link != LOCAL for op in (a, b))
-    return any(
-        accesses_conflict(x, y)
-        for x in present_accesses(a, own=own)
-        for y in present_accesses(b, own=own)
-    )
+    return any(accesses_conflict(x, y) for x in present_accesses(a, own=own) for y in present_accesses(b, own=own))
 
 
 def changes_commute(a: Op, b: Op) -> bool:

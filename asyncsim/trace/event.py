@@ -38,6 +38,7 @@ class Event:
         have: the cell's value: after a notify, as a wait or test saw it, and at the end for a
             pending wait. None for operations on windows.
         unwritten: it read elements that nobody had written.
+        time: when it was done, in seconds of virtual time; None under a scheduler that has no clock.
 
     """
 
@@ -49,6 +50,7 @@ class Event:
     data: bytes | Digest | None = None
     have: int | None = None
     unwritten: bool = False
+    time: float | None = None
 
     @property
     def need(self) -> int | None:

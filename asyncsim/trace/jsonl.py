@@ -1,7 +1,7 @@
 """Traces as JSON Lines: a header, one line a step, a footer. This file writes; `jsonl_read` reads.
 
-A step has ``step rank actor call op`` and, where they are not empty, ``phase``, ``at`` (source lines)
-and ``unwritten``. The rest depends on ``op``:
+A step has ``step rank actor call op`` and, where they are not empty, ``phase``, ``at`` (source lines),
+``unwritten`` and ``time`` (virtual, in seconds). The rest depends on ``op``:
 
     load remote_load poll        one access, ``value``
     store remote_store           one access, ``value``
@@ -226,6 +226,7 @@ def _step(event: Event) -> dict[str, Any]:
         "phase": event.phase,
         "at": list(event.at),
         "unwritten": event.unwritten,
+        "time": event.time,
     }
     # A value may be an empty list: a tile without elements. That is not the same as no value.
     return {**_filled(fields), **({} if value is None else {"value": value}), **_filled(rest)}

@@ -90,6 +90,8 @@ class Steps:
             self._read_landing(wire, event, fields)
         else:
             self._read_operation(event, fields)
+        if "time" in fields:
+            event.time = _time(fields.take("time"))
         fields.end()
         if step is not None:
             self._actors.took_step(op)
@@ -218,6 +220,12 @@ class Steps:
                 raise BadFieldError(f"the regions so far are more than {MAX_SPANS} pieces of memory")
             region = self._regions[name, owner, box, whole] = layout.from_box(owner, box, whole)
         return {READ: region.reads, WRITE: region.writes, ADD: region.adds}[mode][0], piece
+
+
+def _time(value: Any) -> float:  # noqa: ANN401
+    if type(value) not in (int, float) or value < 0:
+        raise BadFieldError(f"'time' is {shown(value)}; it must be a number of seconds, at least 0")
+    return float(value)
 
 
 def _piece(item: Any) -> tuple[int, int]:  # noqa: ANN401

@@ -158,6 +158,4 @@ class SignalLayout:
             flat = flat * extent + i
         info = np.iinfo(self.dtype)
         slot = self.first_slot + owner * self.cells_a_rank + flat
-        return Cell(
-            self.name, owner, index, slot=slot, low=info.min, high=info.max, wrap=self.wrap, world=self.world
-        )
+        return Cell(self.name, owner, index, slot=slot, low=info.min, high=info.max, wrap=self.wrap, world=self.world)
