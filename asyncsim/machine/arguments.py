@@ -110,9 +110,9 @@ def put_of(  # noqa: PLR0913, PLR0917 - what a put is given, and who puts
     rank: int,
     kind: str,
     target: Region,
-    source: Any,
+    source: Any,  # noqa: ANN401 - an own region, or an array
     atomic: object,
-    world: World,  # noqa: ANN401
+    world: World,
 ) -> tuple[tuple[Access, ...], Tile | None]:
     """Return the accesses of a put, and its tile if the source is a private array."""
     if target.__class__ is not Region or target.world is not world:

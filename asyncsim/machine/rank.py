@@ -147,7 +147,7 @@ class Rank:
         kind = LOAD if region.owner == self._home else REMOTE_LOAD
         return await _stand_at_gate(Op(self.actor, kind, region.reads, call=self.call))  # type: ignore[no-any-return]
 
-    async def store(self, region: Region, tile: Any, *, atomic: Literal["add"] | None = None) -> None:  # noqa: ANN401
+    async def store(self, region: Region, tile: Any, *, atomic: Literal["add"] | None = None) -> None:  # noqa: ANN401 - numbers are tiles, too
         """Store a tile to a region; of a peer's region this is a one-sided remote store.
 
         Args:
@@ -205,10 +205,10 @@ class Rank:
     async def put(
         self,
         target: Region,
-        source: Any,
+        source: Any,  # noqa: ANN401 - an own region, or an array
         *,
         atomic: Literal["add"] | None = None,
-        nbi: bool = False,  # noqa: ANN401
+        nbi: bool = False,
     ) -> None:
         """Copy an own region, or a private array, into a peer's region.
 
@@ -229,12 +229,12 @@ class Rank:
     async def put_signal(  # noqa: PLR0913 - a put and a notify in one
         self,
         target: Region,
-        source: Any,
+        source: Any,  # noqa: ANN401 - an own region, or an array
         cell: Cell,
         value: int = 1,
         op: str = ATOMIC_ADD,
         *,
-        nbi: bool = False,  # noqa: ANN401
+        nbi: bool = False,
     ) -> None:
         """Put, and notify the receiver when this put's own data is there (nothing is said of other puts).
 
