@@ -3,6 +3,12 @@
 Write a kernel with `Window`, `Signal` and `kernel`; run it once with `simulate`.
 """
 
+from asyncsim.checking.audit import audit
+from asyncsim.checking.check import check
+from asyncsim.checking.explore import explore
+from asyncsim.checking.replay import replay
+from asyncsim.checking.report import Report
+from asyncsim.checking.shrink import shrink
 from asyncsim.collectives import golden
 from asyncsim.collectives.all_reduce import all_reduce, two_phase_all_reduce
 from asyncsim.collectives.all_to_all import all_to_all, all_to_all_v
@@ -49,6 +55,7 @@ __all__ = [
     "Rank",
     "ReduceOp",
     "RefusedError",
+    "Report",
     "Run",
     "Set",
     "Signal",
@@ -64,12 +71,17 @@ __all__ = [
     "all_to_all",
     "all_to_all_v",
     "allgather",
+    "audit",
     "barrier",
     "broadcast",
+    "check",
+    "explore",
     "golden",
     "kernel",
     "reduce_scatter",
+    "replay",
     "settle",
+    "shrink",
     "simulate",
     "two_phase_all_reduce",
 ]

@@ -87,7 +87,7 @@ HEADER_FAULTS = [
     ('"ranks": 2', '"ranks": 1e99', "'ranks' is 1e+99"),
     ('"actor": "1"', '"actor": "x"', "the actor of rank 1 is called '1'"),
     ('"calls": 1', '"calls": 1000000', "1 to 65536"),
-    ('"groups": []', '"groups": [1]', "not part of this format yet"),
+    ('"groups": []', '"groups": [1]', "a group is 1; it must be an object"),
     ('"edits": []', '"edits": [7]', "an edit is 7; it must be a text"),
     ('"edits": []', '"edits": 7', "'edits' is 7; it must be a list"),
     ('"memory": "sc"', '"memory": "\\ud800"', "half a character"),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from asyncsim.trace.region import Cell
 
 REDUCING = ("reduce", "halve")
-"""What comes from a peer in a phase whose name begins so is reduced. Other reductions leave no event, but atomic adds."""
+"""What comes from a peer in a phase whose name begins so is reduced. Of other reductions only atomic adds show."""
 
 
 @dataclass(slots=True)

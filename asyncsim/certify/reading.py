@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,10 +25,11 @@ LARGEST = 1 << 64
 """No integer is as large as this."""
 
 _OP = {
-    "kind": str, "access?": [(int, str, [int])], "cell?": int, "how?": str, "amount?": int,
-    "consume?": bool, "relaxed?": bool, "late?": bool, "link?": str,
+    "kind": str, "access": [(int, str, [int])], "cell": int, "how": str, "amount": int,
+    "consume": bool, "relaxed": bool, "late": bool, "link": str,
 }  # fmt: skip
 """An access: a window, read, write or add, and where its spans of bytes begin and end."""
+_OPTIONAL = _OP.keys() - {"kind"}
 _HEADER = {
     "format": str, "kernel": str, "source": str, "ranks": int, "calls": int, "memory": str, "seed": int,
     "windows": [(int, int, bool)], "cells": [(int, int, int, int)],
@@ -102,16 +104,16 @@ def read(lines: Iterable[str]) -> File:
 
 
 def _like(value: Any, shape: Any) -> bool:  # noqa: ANN401 - any JSON, and a shape of types
-    """Say whether a value has this shape. Keys that end in ? may be left out, others may not be there."""
-    if isinstance(shape, dict):
-        if type(value) is not dict or not all(name in value for name in shape if name[-1] != "?"):
+    """Say whether a value has this shape. Some fields of an operation may be left out, others may not be there."""
+    kind = type(shape)
+    if kind is dict:
+        if type(value) is not dict or not shape.keys() - value.keys() <= _OPTIONAL:
             return False
-        known = {name.rstrip("?"): part for name, part in shape.items()}
-        return all(name in known and _like(part, known[name]) for name, part in value.items())
-    if isinstance(shape, list):
-        return type(value) is list and all(_like(part, shape[0]) for part in value)
-    if isinstance(shape, tuple):
-        return type(value) is list and len(value) == len(shape) and all(map(_like, value, shape))
+        return value.keys() <= shape.keys() and all(_like(part, shape[name]) for name, part in value.items())
+    if kind is list or kind is tuple:
+        if type(value) is not list or (kind is tuple and len(value) != len(shape)):
+            return False
+        return all(map(_like, value, shape if kind is tuple else repeat(shape[0])))
     if type(value) is not shape:  # a bool is no integer here
         return False
     return abs(value) < LARGEST if shape is int else value.isprintable() if shape is str else True

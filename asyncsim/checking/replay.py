@@ -13,7 +13,7 @@ from asyncsim.machine.simulate import Blocking, simulate
 from asyncsim.schedulers.replay import Replay, same_op
 from asyncsim.trace.errors import DivergenceError, KernelError
 from asyncsim.trace.event import STEP_LIMIT, STOPPED, Footer, Trace
-from asyncsim.trace.jsonl import declarations
+from asyncsim.trace.jsonl import declarations, groups
 from asyncsim.trace.token import Token
 from asyncsim.trace.values import encode_data
 
@@ -93,6 +93,8 @@ async def _follow_trace(trace: Trace, kernel: Kernel, *, source_changed: bool) -
     steps = len(trace.events)
     ending = None if footer is None else footer.ending
     case = _case(header, kernel, header.world.ranks, steps + (ending not in (None, STEP_LIMIT, STOPPED)))
+    if groups(case.world) != groups(header.world):
+        raise DivergenceError(_differ("the groups", groups(header.world), groups(case.world)), step=0)
     if declarations(case.world) != declarations(header.world):
         described = _differ("the memory", declarations(header.world), declarations(case.world))
         raise DivergenceError(described, step=0)

@@ -17,6 +17,7 @@ from asyncsim import __version__
 from asyncsim.cli.audit import audit_command
 from asyncsim.cli.certify import certify_command
 from asyncsim.cli.check import check_command
+from asyncsim.cli.cost import cost_command
 from asyncsim.cli.demo import demo_command
 from asyncsim.cli.explore import explore_command
 from asyncsim.cli.list import list_command
@@ -82,6 +83,7 @@ for _command in (
     certify_command,
     audit_command,
     lower_command,
+    cost_command,
     explore_command,
     replay_command,
     shrink_command,

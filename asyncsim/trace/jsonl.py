@@ -22,6 +22,9 @@ the step that starts it; which wires an operation leaves follows from the memory
 `asyncsim.trace.late` says how. An access is ``window owner region mode``; on a wire that carries one
 piece of a tile also ``piece``: from which to which element, in row-major order.
 
+Memory of a group names it (``group``), and the header's ``groups`` say which ranks, in the numbers of the
+world, its members are. An owner is always a rank of the world.
+
 Every line ends in a CRC-32 over itself and all lines before it, so that a line that was changed,
 lost or moved is found at its own number. The bytes depend on the trace alone: keys have a fixed
 order, what is empty is left out, and nothing of the machine or the hour gets in.
@@ -42,7 +45,7 @@ from uuid import uuid4
 
 import structlog
 
-from asyncsim.trace.declare import Window
+from asyncsim.trace.declare import WORLD, Window
 from asyncsim.trace.jsonl_read import FOOTER, FORMAT, HEADER, STEP, read_trace
 from asyncsim.trace.op import LAND, NOTIFY, PUT_SIGNAL, SYNC, TEST, WAIT
 from asyncsim.trace.values import dtype_name, encode_data, encode_number
@@ -173,11 +176,19 @@ def _header(header: Header) -> dict[str, Any]:
         "memory": header.memory,
         "seed": header.seed,
         "declarations": declarations(world),
-        "groups": [],
+        "groups": groups(world),
         "actors": [{"actor": actor.name, "rank": actor.rank} for actor in world.actors],
         "edits": list(header.edits),
         "scheduler": header.scheduler,
     }
+
+
+def groups(world: World) -> list[dict[str, Any]]:
+    """Return the groups that own memory as JSON objects, in the order in which the declarations name them."""
+    layouts = [layout for declared in world.memory if (layout := world.layouts[declared.name]).group != WORLD]
+    return [
+        {"name": name, "ranks": list(members)} for name, members in {at.group: at.members for at in layouts}.items()
+    ]
 
 
 def declarations(world: World) -> list[dict[str, Any]]:
@@ -186,13 +197,16 @@ def declarations(world: World) -> list[dict[str, Any]]:
     for declared in world.memory:
         layout = world.layouts[declared.name]
         place = {"shape": list(layout.shape), "dtype": dtype_name(layout.dtype)}
+        group = {} if layout.group == WORLD else {"group": layout.group}
         if isinstance(declared, Window):
             dirty = declared.dirty if declared.dirty in (None, "random") else encode_number(declared.dirty)
             extras = {} if dirty is None else {"dirty": dirty}  # dirty=0 and False are said, not left out
-            made.append({"window": declared.name, **place, **_filled({"initialised": declared.initialised}), **extras})
+            made.append(
+                {"window": declared.name, **place, **_filled({"initialised": declared.initialised}), **extras, **group}
+            )
         else:
             flags = _filled({"wrap": declared.wrap, "self_cleaning": declared.self_cleaning})
-            made.append({"signal": declared.name, **place, "start": int(declared.start), **flags})
+            made.append({"signal": declared.name, **place, "start": int(declared.start), **flags, **group})
     return made
 
 

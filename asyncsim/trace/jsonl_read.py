@@ -14,7 +14,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from asyncsim.trace.declare import Signal, Window
+from asyncsim.trace.declare import Group, Signal, Window
 from asyncsim.trace.edit import check_added, edits_of
 from asyncsim.trace.errors import MisuseError, TraceError
 from asyncsim.trace.event import Header, Trace
@@ -178,9 +178,11 @@ def _header(fields: Fields) -> Header:
         raise BadFieldError(f"'memory' is {shown(memory)}; the memory models are {', '.join(MODELS)}")
     model_of(memory)
     seed = fields.integer("seed", 0)
-    declared = [_declaration(item, ranks) for item in fields.items("declarations")]
-    if fields.items("groups"):
-        raise BadFieldError("'groups' are not part of this format yet")
+    groups = _groups(fields.items("groups"), ranks)
+    declared = [_declaration(item, ranks, groups) for item in fields.items("declarations")]
+    unused = set(groups) - {each.group.name for each in declared if each.group is not None}
+    if unused:
+        raise BadFieldError(f"group {shown(min(unused))} owns nothing; only groups of windows and signals are listed")
     # Before the world is made, so that a large number alone costs nothing.
     _check_actors(fields.items("actors"), ranks)
     edits = tuple(text_in(edit, "an edit") for edit in fields.items("edits"))
@@ -201,7 +203,30 @@ def _check_actors(actors: list[Any], ranks: int) -> None:
         fields.end()
 
 
-def _declaration(item: Any, ranks: int) -> Declaration:  # noqa: ANN401 - any JSON value
+def _groups(items: list[Any], ranks: int) -> dict[str, Group]:
+    """Read who belongs together; `Group` itself refuses a bad name, and members that are none."""
+    groups: dict[str, Group] = {}
+    for item in items:
+        fields = Fields(item, "a group")
+        name = fields.text("name")
+        members = [integer_in(rank, "a member", 0, ranks - 1) for rank in list_in(fields.take("ranks"), "'ranks'")]
+        fields.end()
+        if name in groups:
+            raise BadFieldError(f"two groups are called {shown(name)}")
+        groups[name] = Group(name, tuple(members))
+    return groups
+
+
+def _group(fields: Fields, groups: dict[str, Group]) -> Group | None:
+    if "group" not in fields:
+        return None
+    name = fields.text("group")
+    if name not in groups:
+        raise BadFieldError(f"the header knows no group {shown(name)}")
+    return groups[name]
+
+
+def _declaration(item: Any, ranks: int, groups: dict[str, Group]) -> Declaration:  # noqa: ANN401 - any JSON value
     fields = Fields(item, "a declaration")
     is_window = "window" in fields
     name = fields.text("window" if is_window else "signal")
@@ -211,15 +236,16 @@ def _declaration(item: Any, ranks: int) -> Declaration:  # noqa: ANN401 - any JS
     limit = MAX_WINDOW if is_window else MAX_CELLS
     if size > limit:
         raise BadFieldError(f"{shown(name)} has {size} {'bytes' if is_window else 'cells'}; at most {limit} are read")
+    group = _group(fields, groups)
     declared: Declaration
     if is_window:
         dirty = fields.take("dirty", None)
         if dirty is not None and dirty != "random":
             dirty = decode_number(dirty, "'dirty'")
-        declared = Window(name, shape, dtype, initialised=fields.flag("initialised"), dirty=dirty)
+        declared = Window(name, shape, dtype, initialised=fields.flag("initialised"), dirty=dirty, group=group)
     else:
         start = fields.integer("start", -(1 << 63))
         wrap, cleaning = fields.flag("wrap"), fields.flag("self_cleaning")
-        declared = Signal(name, shape, dtype, start=start, wrap=wrap, self_cleaning=cleaning)
+        declared = Signal(name, shape, dtype, start=start, wrap=wrap, self_cleaning=cleaning, group=group)
     fields.end()
     return declared

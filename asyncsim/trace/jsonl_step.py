@@ -68,6 +68,7 @@ class Steps:
         self._pending: set[str] = set()
         self._regions: dict[tuple[object, ...], Region] = {}
         self._spans = 0
+        self._rank = 0  # whose step is being read
 
     def read(self, fields: Fields, step: int | None) -> Event:
         """Return the event of a line; `step` is the number it must have, None for a pending operation.
@@ -82,6 +83,7 @@ class Steps:
         actor, wire = self._actors.find(name)
         if (rank := fields.integer("rank", 0)) != actor.rank:
             raise BadFieldError(f"actor {name} is of rank {actor.rank}, not {rank}")
+        self._rank = rank
         call = fields.integer("call", 0, self._calls - 1)
         kind = fields.choice("op", KINDS)
         op = Op(actor, kind, call=call, deferred=self._late and kind in _DEFERRED)
@@ -185,12 +187,21 @@ class Steps:
         if not same or op.link != (LOCAL if landing.local else ""):
             raise BadFieldError(f"wire {name}: this is not what the operation that it belongs to left to it")
 
+    def _owner(self, layout: WindowLayout | SignalLayout, fields: Fields) -> int:
+        """Take the owner of a place, which is a member of the group that its window or signal belongs to."""
+        owner = fields.integer("owner", 0, self._world.ranks - 1)
+        for rank, what in ((owner, "owns no part of it"), (self._rank, "cannot touch it")):
+            if rank not in layout.members:
+                members = ", ".join(map(str, layout.members))
+                raise BadFieldError(f"{layout.name} is of group {layout.group!r} (ranks {members}); rank {rank} {what}")
+        return owner
+
     def _cell(self, item: Any) -> Cell:  # noqa: ANN401 - any JSON value
         fields = Fields(item, "'cell'")
         layout = self._world.layouts.get(name := fields.text("signal"))
         if not isinstance(layout, SignalLayout):
             raise BadFieldError(f"the header declares no signal {shown(name)}")
-        owner = fields.integer("owner", 0, self._world.ranks - 1)
+        owner = self._owner(layout, fields)
         index = list_in(fields.take("index"), "'index'")
         fields.end()
         if len(index) != len(layout.shape):
@@ -204,7 +215,7 @@ class Steps:
         layout = self._world.layouts.get(name := fields.text("window"))
         if not isinstance(layout, WindowLayout):
             raise BadFieldError(f"the header declares no window {shown(name)}")
-        owner = fields.integer("owner", 0, self._world.ranks - 1)
+        owner = self._owner(layout, fields)
         places = list_in(fields.take("region"), "'region'")
         mode = fields.choice("mode", _MODES)
         piece = _piece(fields.take("piece")) if wire and "piece" in fields else None

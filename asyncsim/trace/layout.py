@@ -36,15 +36,16 @@ class WindowLayout:
 
     def region(self, owner: int, key: Any, holder: int) -> Region:  # noqa: ANN401 - whatever stood between the brackets
         """Return the region that ``window.at(owner)[key]`` means; `holder` is the rank that asks."""
-        if key.__class__ is int:
-            found = self._regions.get((owner, key))
-            if found is not None:
-                return found
+        # Plain integers alone are looked up as they are: True and 1.0 are equal to 1, and are refused.
+        plain = key.__class__ is int or (key.__class__ is tuple and all(part.__class__ is int for part in key))
+        found = self._regions.get((owner, key)) if plain else None
+        if found is not None:
+            return found
         entries = self._entries(key, owner, holder)
         region = self._boxes.get((owner, entries))
         if region is None:
             region = self._boxes[owner, entries] = self._make(owner, entries)
-        if key.__class__ is int:
+        if plain:
             self._regions[owner, key] = region
         return region
 
@@ -130,14 +131,14 @@ class SignalLayout:
 
     def cell(self, owner: int, key: Any, holder: int) -> Cell:  # noqa: ANN401 - whatever stood between the brackets
         """Return the cell that ``signal.at(owner)[key]`` means; trailing dimensions of one may be left out."""
-        if key.__class__ is int:
-            found = self._cells.get((owner, key))
-            if found is not None:
-                return found
-        cell = self._make(owner, key, holder)
-        if key.__class__ is int:
-            self._cells[owner, key] = cell
-        return cell
+        # Plain integers alone are looked up as they are: True and 1.0 are equal to 1, and are refused.
+        plain = key.__class__ is int or (key.__class__ is tuple and all(part.__class__ is int for part in key))
+        found = self._cells.get((owner, key)) if plain else None
+        if found is None:
+            found = self._make(owner, key, holder)
+            if plain:
+                self._cells[owner, key] = found
+        return found
 
     def _make(self, owner: int, key: Any, holder: int) -> Cell:  # noqa: ANN401
         place = f"rank {holder}, indexing signal {self.name!r} of rank {owner}"
