@@ -6,7 +6,7 @@ false on it. That suffices for "nothing outside the cut happens before y": the f
 be a wait that is true on a part of the cut and false on all of it, and credits only grow. So a cut need
 be neither reachable nor the greatest, and nothing is searched for here. The steps:
 
-1. `events`: spell out what lands late, and the edges that order it, from the memory model;
+1. `events`, `streams`: spell out what lands late, and the edges that order it, from the memory model;
 2. `proof`: replay the run: every event once, in order, each wait true where it stands;
 3. `proof`: see that each cut is closed;
 4. `conditions`: S1 to S5 from the cuts alone; an absent cut proves nothing;
@@ -33,7 +33,7 @@ from asyncsim.certify.coverage import accesses_are_ordered
 from asyncsim.certify.events import Program
 from asyncsim.certify.proof import Proof, replay, take_cuts, take_epochs
 from asyncsim.certify.reading import RejectedError, UnreadableError, read
-from asyncsim.certify.stores import order_stores
+from asyncsim.certify.streams import link, order_stores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -80,7 +80,9 @@ def certify(lines: Iterable[str]) -> Certified:
 
     """
     file = read(lines)
-    proof = Proof(Program(file.header, [stream for _, stream in file.streams]))
+    streams = [stream for _, stream in file.streams]
+    proof = Proof(Program(file.header, streams))
+    link(proof.program, streams)
     replay(proof, [(thread, count) for _, line in file.runs for thread, count in line["run"]])
     order_stores(proof)
     take_epochs(proof, file.epochs)

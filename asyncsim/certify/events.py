@@ -106,7 +106,7 @@ class Program:
     """
 
     def __init__(self, header: dict[str, Any], streams: list[dict[str, Any]]) -> None:
-        """Spell out what lands late, and all edges."""
+        """Spell out what lands late, and what orders it."""
         name, colon, atom = header["memory"].partition(":atom=")
         whole = atom.isascii() and atom.isdecimal() and int(atom[:20]) > 0
         if name not in MODELS or bool(colon) > (whole and name != "sc"):
@@ -127,7 +127,6 @@ class Program:
             walk = _Walk(self, number, stream["rank"])
             for op in stream["ops"]:
                 walk.step(op)
-        _link(self, streams)
 
     def spend(self, amount: int) -> None:
         """Refuse what is too large."""
@@ -280,34 +279,3 @@ def _makes_sense(op: dict[str, Any], modes: list[str]) -> bool:
     known = ("AtomicAdd", SET) if kind in SIGNALLING else COMPARISONS if kind in ("wait", "test") else ("",)
     placed = (how != "") == (op.get("cell", -1) >= 0) and (kind == "wait" or not op.get("consume"))
     return fits and how in known and placed and (kind in LINKED) == bool(op.get("link"))
-
-
-def _link(program: Program, streams: list[dict[str, Any]]) -> None:
-    """Add the edges of starting, joining and meeting; those of actors without operations say nothing."""
-    numbers = {stream["actor"]: number for number, stream in enumerate(streams)}
-    if len(numbers) < len(streams):
-        raise RejectedError("two actors have one name")
-    started: dict[int, Event] = {}
-    meetings: dict[str, list[Event]] = defaultdict(list)
-    for number, stream in enumerate(streams):
-        for event, op in zip(program.threads[number], stream["ops"], strict=True):
-            child = program.threads[numbers[op["link"]]] if op.get("link") in numbers else []
-            if event.kind == "start" and child:
-                started[child[0].thread] = event
-                program.need(child[0], [event])
-            elif event.kind == "join":
-                program.need(event, child[-1:])
-            elif event.kind == "sync":
-                meetings[op["link"]].append(event)
-    for parties in meetings.values():
-        _meet(program, parties, started)
-
-
-def _meet(program: Program, parties: list[Event], started: dict[int, Event]) -> None:
-    for event in parties:
-        if len(parties) != event.amount or len({other.thread for other in parties}) != len(parties):
-            raise RejectedError(f"{event}: another number of actors comes to this barrier")
-        for other in parties:
-            came = program.threads[other.thread][other.index - 1] if other.index else started.get(other.thread)
-            if other is not event and came is not None:
-                program.need(event, [came])

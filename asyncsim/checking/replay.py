@@ -94,7 +94,7 @@ async def _follow_trace(trace: Trace, kernel: Kernel, *, source_changed: bool) -
     ending = None if footer is None else footer.ending
     case = _case(header, kernel, header.world.ranks, steps + (ending not in (None, STEP_LIMIT, STOPPED)))
     if groups(case.world) != groups(header.world):
-        raise DivergenceError(_differ("the groups", groups(header.world), groups(case.world)), step=0)
+        raise DivergenceError(_differ("the list of groups", groups(header.world), groups(case.world)), step=0)
     if declarations(case.world) != declarations(header.world):
         described = _differ("the memory", declarations(header.world), declarations(case.world))
         raise DivergenceError(described, step=0)

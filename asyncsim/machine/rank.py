@@ -145,7 +145,9 @@ class Rank:
         if region.__class__ is not Region or region.world is not self._world:
             raise no_region(self._home, "load", region)
         kind = LOAD if region.owner == self._home else REMOTE_LOAD
-        return await _stand_at_gate(Op(self.actor, kind, region.reads, call=self.call))  # type: ignore[no-any-return]
+        # By place here and in the other frequent operations: keywords would double what an Op costs.
+        op = Op(self.actor, kind, region.reads, None, "", 0, False, None, self.call)  # noqa: FBT003
+        return await _stand_at_gate(op)  # type: ignore[no-any-return]
 
     async def store(self, region: Region, tile: Any, *, atomic: Literal["add"] | None = None) -> None:  # noqa: ANN401 - numbers are tiles, too
         """Store a tile to a region; of a peer's region this is a one-sided remote store.
@@ -162,7 +164,8 @@ class Rank:
         accesses = region.writes if atomic is None else adds_of(self._home, kind, region, atomic)
         if tile.__class__ is not np.ndarray or tile.dtype != region.dtype or tile.shape != region.shape:
             tile = tile_for(self._home, kind, region, tile)
-        op = Op(self.actor, kind, accesses, payload=tile, call=self.call, deferred=self._deferred)
+        deferred = self._deferred
+        op = Op(self.actor, kind, accesses, None, "", 0, False, tile, self.call, False, False, "", deferred)  # noqa: FBT003
         await _stand_at_gate(op)
 
     async def poll(self, region: Region, predicate: Callable[[Tile], bool]) -> Tile:
@@ -277,7 +280,8 @@ class Rank:
         if order not in ("release", "relaxed"):
             raise MisuseError(f"rank {self._home}: notify of {cell}: order={order!r}; use 'release' or 'relaxed'")
         relaxed = order == "relaxed"
-        step = Op(self.actor, NOTIFY, (), cell, op, value, call=self.call, relaxed=relaxed, deferred=self._deferred)
+        deferred = self._deferred
+        step = Op(self.actor, NOTIFY, (), cell, op, value, False, None, self.call, False, relaxed, "", deferred)  # noqa: FBT003
         await _stand_at_gate(step)
 
     async def wait(self, condition: Condition, *, consume: bool = False) -> None:
@@ -290,7 +294,7 @@ class Rank:
         """
         check_condition(self._home, "wait", condition, self._world)
         cell, how, expected = condition.cell, condition.compare, condition.expected
-        await _stand_at_gate(Op(self.actor, WAIT, (), cell, how, expected, bool(consume), call=self.call))
+        await _stand_at_gate(Op(self.actor, WAIT, (), cell, how, expected, bool(consume), None, self.call))
 
     async def test(self, condition: Condition) -> bool:
         """Say whether the condition on an own cell holds now, without waiting."""

@@ -62,28 +62,34 @@ class Recorder:
         self._counts: dict[int, int] = {}
         self._late = late
         self._unwritten = 0
-        self._memory = memory
+        self._cells = memory.cells
+        self._found = memory.unwritten
         self._seen = seen
         self._places = places
         self._sites = sites
 
     def __call__(self, op: Op, outcome: Any) -> None:  # noqa: ANN401 - whatever an effect returns
         """Note a step that was just taken."""
-        memory = self._memory
         call, phase, at = self._where(op)
         data: bytes | None = None
         have: int | None = None
         if op.accesses:
             tile = op.payload if outcome is None else outcome
             data = None if tile is None else tile.tobytes()
-        if op.cell is not None:
+        cell = op.cell
+        if cell is not None:
             # A consuming wait has changed the cell by now, and says what it saw.
-            have = outcome if op.consume and outcome is not None else self._seen(op)
-        unwritten = len(memory.unwritten) > self._unwritten
-        self._unwritten = len(memory.unwritten)
+            if op.consume and outcome is not None:
+                have = outcome
+            else:
+                have = self._seen(op) if self._late else self._cells[cell.slot]
+        found = len(self._found)
+        unwritten = found > self._unwritten
+        self._unwritten = found
         time = None if self.clock is None else self.clock()
-        event = Event(len(self.events), op, call, phase, at, data, have, unwritten, time)
-        self.events.append(event)
+        events = self.events
+        event = Event(len(events), op, call, phase, at, data, have, unwritten, time)
+        events.append(event)
         if self._late and not op.actor.wire:
             count = self._counts.get(op.actor.order, 0)
             self._counts[op.actor.order] = count + 1
@@ -101,8 +107,8 @@ class Recorder:
             issue = self._issues[op.actor.name.partition(">")[0], index_of(op.actor.name)]
             return issue.call, issue.phase, issue.at
         place = self._places[op.actor.order]
-        at = place.inserted or self._sites.of(place.coroutine)
-        return place.rank.call, place.rank.phase_name, at
+        rank = place.rank
+        return rank.call, rank.phase_name, place.inserted or self._sites.of(place.coroutine)
 
     def collective(self, rank: Rank, name: str, facts: Mapping[str, Any]) -> None:
         """Note that a task, which runs just now, takes part in a collective."""

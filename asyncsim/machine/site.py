@@ -45,8 +45,11 @@ class Sites:
         """Return the author's innermost line and, below it, the innermost line of a composite of ours."""
         author = composite = ""
         # The innermost coroutine is a method of Rank, which waits for a generator: it is left out.
+        known = self._known
         while (inner := coroutine.cr_await).__class__ is CoroutineType:
-            text, ours, _ = self._place(coroutine.cr_frame)
+            frame = coroutine.cr_frame
+            # The look-up of `_place`, here without a call: this runs in every step that is recorded.
+            text, ours, _ = known.get((id(frame.f_code), frame.f_lasti)) or self._place(frame)
             if ours:
                 composite = text
             else:

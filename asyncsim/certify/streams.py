@@ -1,20 +1,52 @@
-"""L6 between actors: peers see the local stores of one rank to one place in the order of issue.
+"""Streams: edges between actors of one rank, by starting, joining and meeting, and by their local stores.
 
-Which is issued first in every schedule is taken from program order, starting, joining and meeting alone;
-that other actors of the rank are ordered by signals would have to be proved before it could be used.
+Peers see the local stores of one rank to one place in the order of issue (L6), whichever of its actors
+issued them. What is issued first in every schedule is taken from program order, starting, joining and
+meeting alone: that two actors are ordered by signals would have to be proved before it could be used.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from asyncsim.certify.events import PEERS
 from asyncsim.certify.reading import RejectedError
 
 if TYPE_CHECKING:
-    from asyncsim.certify.events import Event
+    from asyncsim.certify.events import Event, Program
     from asyncsim.certify.proof import Proof
+
+
+def link(program: Program, streams: list[dict[str, Any]]) -> None:
+    """Add the edges of starting, joining and meeting; those of actors without operations say nothing."""
+    numbers = {stream["actor"]: number for number, stream in enumerate(streams)}
+    if len(numbers) < len(streams):
+        raise RejectedError("two actors have one name")
+    started: dict[int, Event] = {}
+    meetings: dict[str, list[Event]] = defaultdict(list)
+    for number, stream in enumerate(streams):
+        for event, op in zip(program.threads[number], stream["ops"], strict=True):
+            child = program.threads[numbers[op["link"]]] if op.get("link") in numbers else []
+            if event.kind == "start" and child:
+                started[child[0].thread] = event
+                program.need(child[0], [event])
+            elif event.kind == "join":
+                program.need(event, child[-1:])
+            elif event.kind == "sync":
+                meetings[op["link"]].append(event)
+    for parties in meetings.values():
+        _meet(program, parties, started)
+
+
+def _meet(program: Program, parties: list[Event], started: dict[int, Event]) -> None:
+    for event in parties:
+        if len(parties) != event.amount or len({other.thread for other in parties}) != len(parties):
+            raise RejectedError(f"{event}: another number of actors comes to this barrier")
+        for other in parties:
+            came = program.threads[other.thread][other.index - 1] if other.index else started.get(other.thread)
+            if other is not event and came is not None:
+                program.need(event, [came])
 
 
 def order_stores(proof: Proof) -> None:
