@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from asyncsim.checking import changes
 from asyncsim.checking.narrow import sixteen_bits
-from asyncsim.checking.oracle import Numbers, Oracle, each, leaves, numbers_of
+from asyncsim.checking.oracle import Numbers, Oracle, leaves, numbers_of
 from asyncsim.checking.wrong import Wrong
 from asyncsim.machine.case import MISSING
 from asyncsim.trace.digest import digest_value
@@ -79,7 +80,7 @@ def short_of_contributions(wrong: Wrong) -> str | None:
             f"it is short of exactly the own contribution, rank {wrong.rank}'s"
             if ranks == own
             else f"it is short of the contribution of {_ranks(ranks)}",
-            wrong.given(("zero", ranks), partial(_zeroed, ranks)),
+            wrong.given(("zero", ranks), partial(changes.zeroed, ranks)),
             f"the golden of inputs in which {'that one is' if len(ranks) == 1 else 'these are'} zero",
         )
         for ranks in chain([own], others)
@@ -91,7 +92,7 @@ def contribution_of_another_call(wrong: Wrong) -> str | None:
     return wrong.first(
         (
             f"{_possessive(ranks)} contribution is that of {_call(wrong, call)}",
-            wrong.given(("call", call, ranks), partial(_taken_from, wrong.case.inputs[call], ranks)),
+            wrong.given(("call", call, ranks), partial(changes.taken_from, wrong.case.inputs[call], ranks)),
             f"the golden with {'that one' if len(ranks) == 1 else 'those'}",
         )
         for call in wrong.other_calls()
@@ -105,7 +106,7 @@ def contribution_of_another_rank(wrong: Wrong) -> str | None:
     return wrong.first(
         (
             f"rank {rank}'s contribution is that of rank {other}",
-            wrong.given(("rank", rank, other), partial(_swapped, rank, other)),
+            wrong.given(("rank", rank, other), partial(changes.swapped, rank, other)),
             "the golden with that one",
         )
         for rank, other in islice(permutations(range(wrong.case.ranks), 2), wrong.oracle.limit)
@@ -119,7 +120,7 @@ def total_for_an_input(wrong: Wrong) -> str | None:
     return wrong.first(
         (
             _taken_for_inputs(ranks, when),
-            wrong.given(("total", call, ranks), partial(_totals, goldens[call], ranks)),
+            wrong.given(("total", call, ranks), partial(changes.finished, goldens[call], ranks)),
             f"the golden with {'that total' if len(ranks) == 1 else 'those totals'} as input",
         )
         for call in calls
@@ -144,7 +145,9 @@ def several_at_once(wrong: Wrong) -> str | None:
     return wrong.first(
         (
             f"{_possessive(stale)} contribution is that of {_call(wrong, call)}, and {_taken_for_inputs(done)}",
-            wrong.given(("both", call, stale, done), partial(_both, wrong.case.inputs[call], stale, totals, done)),
+            wrong.given(
+                ("both", call, stale, done), partial(changes.mixed, wrong.case.inputs[call], stale, totals, done)
+            ),
             "the golden with these",
         )
         for call, stale, done in islice(mixed, wrong.oracle.limit)
@@ -160,7 +163,7 @@ def shifted(wrong: Wrong) -> str | None:
     return wrong.first(
         (
             f"the chunk boundaries are shifted by {-by:+d} element{'s' if abs(by) > 1 else ''}",
-            wrong.given(("shift", by), partial(_rolled, by)),
+            wrong.given(("shift", by), partial(changes.rolled, by)),
             f"the golden of inputs rotated by {by:+d}",
         )
         for distance in range(1, furthest + 1)
@@ -258,41 +261,6 @@ def _tried(wrong: Wrong) -> str | None:
             if said is not None:
                 return said
     return None
-
-
-# Changes of inputs.
-
-
-def _zeroed(ranks: Sequence[int], xs: list[Any]) -> list[Any]:
-    return [each(x, np.zeros_like) if rank in ranks else x for rank, x in enumerate(xs)]
-
-
-def _taken_from(others: Sequence[Any], ranks: Sequence[int], xs: list[Any]) -> list[Any]:
-    return [others[rank] if rank in ranks else x for rank, x in enumerate(xs)]
-
-
-def _swapped(rank: int, other: int, xs: list[Any]) -> list[Any]:
-    return _taken_from([xs[other]] * len(xs), [rank], xs)
-
-
-def _both(
-    others: Sequence[Any], stale: Sequence[int], totals: Sequence[Any], done: Sequence[int], xs: list[Any]
-) -> list[Any] | None:
-    return _totals(totals, done, _taken_from(others, stale, xs))
-
-
-def _rolled(by: int, xs: list[Any]) -> list[Any]:
-    return [each(x, lambda array: np.roll(array, by)) for x in xs]
-
-
-def _totals(totals: Sequence[Any], ranks: Sequence[int], xs: list[Any]) -> list[Any] | None:
-    """Let the totals of some ranks be their inputs: one total for each chunk, where an input has several."""
-    for rank in ranks:
-        x, total = xs[rank], totals[rank]
-        if not isinstance(x, np.ndarray) or not isinstance(total, np.ndarray) or not total.size or x.size % total.size:
-            return None
-        xs[rank] = np.resize(total, x.shape).astype(x.dtype)
-    return xs
 
 
 # Words.
