@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from asyncsim.analysis.analyse import analyse
@@ -117,7 +119,7 @@ async def test_the_witness_of_a_missing_barrier_shrinks_to_at_most_four_task_swi
     runs = [await simulate.aio(case, make("random", seed=seed)) for seed in range(50)]
     failing = next(run for run in runs if fails(run))
     small = await shrink.aio(case, failing.choices, fails)
-    switches = sum(a != b for a, b in zip(small, small[1:], strict=False))
+    switches = sum(a != b for a, b in itertools.pairwise(small))
     assert switches <= 4
     assert len(small) <= len(failing.choices)
 

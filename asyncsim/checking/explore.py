@@ -131,9 +131,7 @@ class Sampling:
         self._times: dict[str, int] = {}
         self._other_bits = 0
 
-    async def run(
-        self, plan: Iterator[str], total: int, progress: Callable[[Progress], None] | None = None
-    ) -> None:
+    async def run(self, plan: Iterator[str], total: int, progress: Callable[[Progress], None] | None = None) -> None:
         """Run the schedules of `plan`; stop cleanly at Ctrl-C."""
         try:
             for text in plan:

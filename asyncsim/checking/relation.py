@@ -51,8 +51,8 @@ class Relation:
     Attributes:
         forwards: an actor sees its own changes before they land.
         tight: the slots of cells whose range some execution can leave; grows while searching.
-        adding: the actors that add to memory of their own rank, late, each with the slot of the
-            window; grows while searching.
+        adding: the actors that add, late, to memory or to a cell of their own rank, each with the
+            place; grows while searching.
 
     """
 
@@ -61,7 +61,7 @@ class Relation:
         self.model = model
         self.forwards = model.late and model.forwarding
         self.tight: set[int] = set()
-        self.adding: set[tuple[str, int]] = set()
+        self.adding: set[tuple[str, Place]] = set()
 
     def dependent(self, a: Op, b: Op) -> bool:
         """Say whether the two, of different actors, may not commute, or one may enable or disable the other."""
@@ -97,7 +97,7 @@ class Relation:
             return _any_conflict(a.accesses, b.accesses[-1:])
         if _adds_to_own(a) and b.deferred and b.accesses and stores_locally(b):
             return _any_conflict(a.accesses[-1:], b.accesses[-1:])
-        if b.kind == LAND and b.link == LOCAL and (_issuer(a), b.accesses[0].region.slot) in self.adding:
+        if b.kind == LAND and b.link == LOCAL and (_issuer(a), places_of(b)[0]) in self.adding:
             return not a.late and _any_conflict([access for access in a.accesses if access.mode == READ], b.accesses)
         return False
 
@@ -114,7 +114,9 @@ class Relation:
         if wait.kind == POLL:  # what it waits for is code
             return True
         if changes_cell(op) and op.how == SET:
-            return not COMPARE[wait.how](op.amount, wait.amount)
+            # What the waiting actor has added itself may stand on top of what is set.
+            on_top = op.cell is not None and (wait.actor.name, ("cell", op.cell.slot)) in self.adding
+            return on_top or not COMPARE[wait.how](op.amount, wait.amount)
         change = change_of(op)
         if op.cell is not None and op.cell.wrap and op.cell.slot in self.tight:
             return change != 0
@@ -138,7 +140,7 @@ class Relation:
         """Note the cells that the executed operations could take out of their range; say whether anything is new.
 
         As long as there is none, no order of these operations leaves a range. Note likewise who adds to
-        memory of its own rank.
+        what its own rank owns.
         """
         adding = {(op.actor.name, op.accesses[-1].region.slot) for op in ops if self.forwards and _adds_to_own(op)}
         cells: dict[int, Cell] = {}
