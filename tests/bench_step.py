@@ -105,9 +105,8 @@ async def main() -> None:
         figures.writing.append(await writing_cost(case))
         rates.append(await schedules_a_second(Case(hand, ranks=4)))
     bare = statistics.median(figures.bare)
-    print(
-        f"{time.strftime('%Y-%m-%d')}, {platform.machine()}, Python {platform.python_version()}, trio {trio.__version__}"
-    )
+    versions = f"Python {platform.python_version()}, trio {trio.__version__}"
+    print(f"{time.strftime('%Y-%m-%d')}, {platform.machine()}, {versions}")
     print(f"bare trio hand-over                      {bare * 1e6:7.2f} µs    1.00")
     for name, values in (
         ("scheduled step, exploring", figures.exploring),

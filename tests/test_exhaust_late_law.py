@@ -137,6 +137,7 @@ OWN_WRITES = {
         (0,),
         4,
     ),
+    "an own add on top of what another rank sets": ("ldst", "relaxed c += 1; wait c == 1 || c := 1", (), 3),
     "a fetch sees an add on top of a store": ("ldst", "start 1; sync; st x; join 1 | y <~ x; ad x; sync", (0, 0), 7),
 }
 """Memory model, program, whose the elements are, and how many final states there are."""

@@ -96,7 +96,7 @@ class Relation:
         if a.kind == FETCH and b.deferred and _issuer(a) == b.actor.name and not b.late:
             return _any_conflict(a.accesses, b.accesses[-1:])
         if _adds_to_own(a) and b.deferred and b.accesses and stores_locally(b):
-            return _any_conflict(a.accesses[-1:], b.accesses[-1:])
+            return bool(a.accesses) and _any_conflict(a.accesses[-1:], b.accesses[-1:])
         if b.kind == LAND and b.link == LOCAL and (_issuer(a), places_of(b)[0]) in self.adding:
             return not a.late and _any_conflict([access for access in a.accesses if access.mode == READ], b.accesses)
         return False
@@ -142,7 +142,7 @@ class Relation:
         As long as there is none, no order of these operations leaves a range. Note likewise who adds to
         what its own rank owns.
         """
-        adding = {(op.actor.name, op.accesses[-1].region.slot) for op in ops if self.forwards and _adds_to_own(op)}
+        adding = {(op.actor.name, place) for op in ops if self.forwards for place in _adds_to_own(op)}
         cells: dict[int, Cell] = {}
         changing: dict[int, list[Op]] = {}
         for op in ops:
@@ -169,11 +169,16 @@ def _issuer(op: Op) -> str:
     return op.actor.name.partition(">")[0]
 
 
-def _adds_to_own(op: Op) -> bool:
-    """Say whether an issue adds to memory of its own rank, which lands late though it is near."""
-    if not op.deferred or not op.accesses or op.accesses[-1].mode != ADD:
-        return False
-    return op.accesses[-1].region.owner == op.actor.rank
+def _adds_to_own(op: Op) -> list[Place]:
+    """Return the place at its own rank that an issue adds to, if it does: that lands late though it is near."""
+    if not op.deferred:
+        return []
+    places: list[Place] = []
+    if op.accesses and op.accesses[-1].mode == ADD and op.accesses[-1].region.owner == op.actor.rank:
+        places.append(("window", op.accesses[-1].region.slot))
+    if op.cell is not None and op.how != SET and op.cell.owner == op.actor.rank:
+        places.append(("cell", op.cell.slot))
+    return places
 
 
 def _any_conflict(some: Iterable[Access], others: Sequence[Access]) -> bool:
