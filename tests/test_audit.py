@@ -2,77 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import numpy as np
 import pytest
-from command import run as run_command
+from audits import box, check_witnesses, guards, numbers, source, verdicts
 
-from asyncsim import KernelError, Signal, Window, barrier, kernel
+from asyncsim import Signal, Window, barrier, kernel
 from asyncsim.checking.audit import audit
 from asyncsim.checking.check import check
-from asyncsim.checking.locate import locate
-from asyncsim.checking.replay import replay
-from asyncsim.checking.report import EXHAUSTED, PROVED, REFUTED
-from asyncsim.checking.symptoms import Symptoms
-from asyncsim.machine.case import Case
-from asyncsim.trace.jsonl import read_trace
-from asyncsim.trace.token import decode
+from asyncsim.checking.report import PROVED, REFUTED
 from asyncsim.views.audit import audit_text
 from kernels import all_reduce, recursive_doubling, reduce_scatter
-
-box = Window("box", (1,), np.float32, initialised=True)
-cell = Signal("cell", (1,), self_cleaning=True)
-
-
-def numbers(P, call, rng):
-    return [rng.standard_normal(1, np.float32) for _ in range(P)]
-
-
-def guards(row):
-    """Return what a part guards, in short."""
-    return [(guard.what, guard.when, guard.calls, guard.pairs) for guard in row.guards]
-
-
-def verdicts(row):
-    """Return the verdicts without a part: over one call, over all calls."""
-    return [report.verdict for report in row.reports]
-
-
-def source(row):
-    """Return the kernel's line that a part stands in."""
-    file, _, number = row.part.site[0].rpartition(":")
-    return (Path(__file__).parents[1] / file).read_text("utf-8").splitlines()[int(number) - 1].strip()
-
-
-def tokens_of(audited):
-    """Return (the token, whether it shows a failure) of every line that an audit prints."""
-    for row in audited.rows:
-        for guard in row.guards:
-            yield guard.finding.token, True
-        for report, token in zip(row.reports, row.tokens, strict=True):
-            yield token, None if report.verdict == REFUTED else False
-    for made in audited.repairs:
-        yield made.token, False
-
-
-def check_witnesses(audited):
-    """Every line of an audit is backed by a run that replays, and shows what the line says."""
-    kernel = audited.report.case.kernel
-    for text, fails in tokens_of(audited):
-        token = decode(text)
-        case = Case(kernel, token.ranks, token.calls, token.memory, token.seed, edits=token.edits)
-        try:
-            again = replay(token, kernel)
-        except KernelError:
-            assert fails in (True, None)
-            continue
-        assert token.edits
-        assert again.run.unapplied == ()
-        if fails is not None:
-            assert bool(Symptoms(case).findings(again.run)) == fails
-
 
 # ---- the answers of the tutorial's questions
 
@@ -170,78 +110,6 @@ def test_finely_the_waits_and_notifies_of_a_barrier_are_parts_too():
     assert audited.rows[1].part.site[1].startswith("asyncsim/collectives/barrier.py:")
 
 
-# ---- other parts
-
-
-def test_a_fence_is_a_part_where_things_land_later():
-    kernel = locate("field.f27_flag_overtakes_data:fixed_by_fence")
-    (fence, *_) = audit(kernel, ranks=2, memory="nic").rows
-    assert (fence.part.kind, guards(fence)[0]) == ("fence", ("RAW", "within the call", 1, 2))
-
-
-def test_a_flag_that_is_set_back_is_a_credit_and_a_put_may_notify():
-    @kernel(memory=[box, cell], inputs=numbers)
-    async def by_set(rank, x, box, cell):
-        await rank.put_signal(box.at((rank.id + 1) % rank.size)[:], x, cell.at((rank.id + 1) % rank.size)[0])
-        await rank.wait(cell[0] >= 1)
-        await rank.notify(cell[0], 0, "Set")
-        return await rank.load(box[:])
-
-    put, wait, back = audit(by_set, ranks=2, calls=1).rows
-    assert [row.part.kind for row in (put, wait, back)] == ["notify", "wait", "credits"]
-    assert [guards(row)[-1][0] for row in (put, wait, back)] == ["deadlock", "signal-race", "credits"]
-
-
-def test_a_kernel_that_raises_without_a_part_is_refuted_with_the_schedule():
-    @kernel(memory=[box, cell])
-    async def checks(rank, box, cell):
-        """Rank 1 insists on what rank 0 stores."""
-        if rank.id == 0:
-            for _ in range(3):
-                await rank.load(box[0])
-            await rank.store(box.at(1)[0], 1.0)
-            await rank.notify(cell.at(1)[0], 1)
-        else:
-            await rank.wait(cell[0] >= 1)
-            await rank.notify(cell[0], -1)
-            if await rank.load(box[0]) != 1.0:
-                raise ValueError("too early")
-
-    audited = audit(checks, ranks=2, calls=1)
-    wait = next(row for row in audited.rows if row.part.kind == "wait")
-    assert "ValueError: too early" in wait.guards[0].finding.why
-    check_witnesses(audited)
-
-
-def test_what_goes_wrong_anyhow_is_not_what_a_part_guards():
-    audited = audit(reduce_scatter.post_barrier_off_by_one, ranks=2)
-    (wait,) = [row for row in audited.rows if row.part.kind == "wait"]
-    assert (verdicts(wait), guards(wait)) == ([PROVED, REFUTED], [])
-    text = audit_text(audited)
-    assert text.startswith("REFUTED")
-    assert "as it stands: WAR race, next call: 2 pairs, harmful\n  for one call it is PROVED\n" in text
-    assert "nothing more than goes wrong with it" in text
-
-
-def test_outside_the_theory_nothing_is_called_redundant():
-    audited = audit(locate("field.f30_flag_half_before_data_half:fixed"), ranks=2, calls=1)
-    assert audited.report.verdict == EXHAUSTED
-    assert [(verdicts(row), guards(row), row.redundant) for row in audited.rows] == [([EXHAUSTED], [], False)]
-    text = audit_text(audited)
-    assert "as it stands: one run does not decide" in text
-    assert "nothing was found: EXHAUSTED" in text
-
-
-def test_a_kernel_without_synchronisation_has_no_parts():
-    @kernel(memory=[box])
-    async def alone(rank, box):
-        await rank.store(box[0], 1.0)
-
-    audited = audit(alone, ranks=2)
-    assert audited.rows == []
-    assert "there is nothing to take away" in audit_text(audited)
-
-
 # ---- repair
 
 
@@ -331,80 +199,3 @@ def test_a_barrier_with_which_the_kernel_raises_is_no_repair():
     audited = audit(wants_the_old_value, ranks=2, calls=1)
     assert audited.refuted
     assert audited.repairs == []
-
-
-# ---- saving, interrupting, the command
-
-
-def test_each_part_saves_its_witnesses_in_a_folder_of_its_own(tmp_path):
-    seen = []
-    audited = audit(reduce_scatter.no_post_barrier, ranks=2, save=tmp_path, progress=seen.append)
-    assert [(now.done, now.total, now.found) for now in seen] == [(1, 2, 1), (2, 2, 2)]
-    saved = {Path(finding.trace) for row in audited.rows for report in row.reports for finding in report.findings}
-    assert len(saved) == sum(len(report.findings) for row in audited.rows for report in row.reports)
-    assert {path.parent.name for path in saved} == {
-        f"{what}-kernels-reduce_scatter.py-{row.part.site[0].rpartition(':')[2]}"
-        for what, row in zip(("skip", "drop"), audited.rows, strict=True)
-    }
-    assert {path.name for path in tmp_path.iterdir()} == {path.parent.name for path in saved} | {"as-it-stands"}
-    for row in audited.rows:
-        assert read_trace(row.guards[0].finding.trace).header.edits == (str(row.part.edit),)
-
-
-def test_ctrl_c_ends_it_with_what_is_known():
-    def interrupt(_):
-        raise KeyboardInterrupt
-
-    audited = audit(reduce_scatter.builtin, ranks=2, progress=interrupt)
-    assert audited.interrupted
-    assert [source(row) for row in audited.rows] == ["await barrier(rank, signal)  # ready: every chunk is staged"]
-    assert "interrupted: what is missing here was not judged" in audit_text(audited)
-    assert audited.to_json()["interrupted"]
-
-
-def test_ctrl_c_within_the_judgement_of_a_part_leaves_that_part_out(monkeypatch):
-    async def interrupted(*args, edits=(), **kwargs):
-        report = await whole(*args, edits=edits, **kwargs)
-        report.interrupted = bool(edits) if after else True
-        return report
-
-    whole, after = check.aio, True
-    monkeypatch.setattr(check, "aio", interrupted)
-    assert audit(reduce_scatter.builtin, ranks=2, calls=1).rows == []
-    after = False
-    audited = audit(reduce_scatter.builtin, ranks=2, calls=1)
-    assert (audited.interrupted, audited.rows) == (True, [])
-
-
-def test_a_kernel_that_raises_as_it_stands_is_not_audited():
-    with pytest.raises(KernelError, match="op must be ReduceOp"):
-        audit(reduce_scatter.wrong_op, ranks=2)
-
-
-def test_the_command():
-    result = run_command("audit", "reduce_scatter:builtin", "-P", "2")
-    assert result.exit_code == 0
-    assert "WAR against the next call's stage" in result.output
-    replayed = [line.split()[1:] for line in result.output.splitlines() if "asyncsim replay" in line]
-    assert [run_command(*arguments).exit_code for arguments in replayed] == [1, 0, 1, 1, 1]
-
-
-def test_the_command_as_json():
-    result = run_command("audit", "reduce_scatter:no_post_barrier", "-P", "2", "--json", "--fine")
-    assert result.exit_code == 1
-    shown = json.loads(result.stdout)
-    assert (shown["verdict"], shown["one_call"]) == (REFUTED, PROVED)
-    assert [part["kind"] for part in shown["parts"]] == ["barrier", "notify", "wait", "credits"]
-    first = shown["parts"][0]
-    assert first["edit"] == f"skip {first['site'][0]}"
-    assert first["guards"][0]["findings"][0]["hazard"] == "RAW"
-    assert [judged["calls"] for judged in first["judged"]] == [1, 2]
-    assert shown["repairs"][0]["verdict"] == PROVED
-    several = run_command("audit", "reduce_scatter:builtin", "-P", "1,2", "--calls", "1", "--json")
-    assert [one["ranks"] for one in json.loads(several.stdout)] == [1, 2]
-
-
-def test_the_command_stops_at_ctrl_c(monkeypatch):
-    monkeypatch.setattr("asyncsim.checking.audit.parts_of", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
-    result = run_command("audit", "reduce_scatter:builtin", "-P", "2,3", "--calls", "1")
-    assert "interrupted; 1 of 2 were not audited" in result.stderr

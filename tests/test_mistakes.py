@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from mistaken import DATA, MEMORY, MISTAKES, OTHER_CELL, OTHER_DATA, mistake
 import trio
 from schedules import Scripted, run
 
@@ -21,25 +22,6 @@ from asyncsim import (
     settle,
     simulate,
 )
-
-DATA = Window("data", ("P", 4), np.float32, initialised=True)
-COUNT = Window("count", (2,), np.int32, initialised=True)
-FLAGS = Window("flags", (2,), bool, initialised=True)
-CELL = Signal("cell", ("P", 1))
-SMALL = Signal("small", (1,), "int8")
-MEMORY = [DATA, COUNT, FLAGS, CELL, SMALL]
-
-OTHER_DATA, OTHER_CELL = World(2, [DATA, CELL]).views(0)
-
-
-MISTAKES = []
-
-
-def mistake(message):
-    """Note a kernel with one mistake, on its last line, and what must be said of it."""
-
-    def note(program):
-        MISTAKES.append(pytest.param(program, message, id=program.__name__))
 
     return note
 
@@ -300,29 +282,6 @@ def test_a_mistake_is_named_with_its_place(program, what):
     assert (caught.value.rank, caught.value.call) == (0, 0)
 
 
-def test_the_trace_so_far_comes_with_the_error():
-    async def program(rank, data):
-        await rank.load(data[0])
-        await rank.load(data[rank.id + rank.call])
-
-    with pytest.raises(KernelError) as caught:
-        run(program, [DATA], 0, 0, 0, calls=2, record="scripted")
-    assert (caught.value.rank, caught.value.call) == (1, 1)
-    trace = caught.value.trace
-    assert trace.footer.ending == "stopped"
-    assert isinstance(caught.value.__cause__, MisuseError)
-    assert {event.op.actor.rank for event in trace.events} == {0, 1}
-
-
-def test_of_several_failures_the_lowest_rank_is_named():
-    async def program(rank, data):
-        raise ValueError(rank.id)
-
-    for _ in range(20):
-        with pytest.raises(KernelError, match="rank 0 failed"):
-            run(program, [DATA], ranks=4)
-
-
 def test_an_exception_of_the_kernel_itself_cancels_the_others_and_is_the_cause():
     async def program(rank, data):
         await rank.load(data[0])
@@ -333,85 +292,3 @@ def test_an_exception_of_the_kernel_itself_cancels_the_others_and_is_the_cause()
     with pytest.raises(KernelError, match=r"rank 1 failed in call 0 at .*test_mistakes.py:\d+ \(raise Zero") as caught:
         run(program, [DATA], 1)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
-
-
-def test_a_kernel_that_awaits_while_it_is_stopped_is_stopped_all_the_same():
-    async def program(rank, data):
-        try:
-            await rank.load(data[0])
-            if rank.id == 1:
-                raise ZeroDivisionError
-            await rank.load(data[0])
-        finally:
-            await rank.load(data[1])
-
-    with pytest.raises(KernelError, match="rank 1 failed"):
-        run(program, [DATA], 1, 1)
-
-
-def test_swallowing_the_error_of_a_foreign_await_does_not_help():
-    async def program(rank, data):
-        try:
-            await trio.sleep(1)
-        except MisuseError:
-            await rank.load(data[0])
-
-    with pytest.raises(KernelError, match="awaits methods of its Rank only"):
-        run(program, [DATA])
-
-
-def test_a_refusal_keeps_its_class():
-    async def program(rank, data):
-        raise RefusedError("no")
-
-    with pytest.raises(KernelError) as caught:
-        run(program, [DATA])
-    assert isinstance(caught.value.__cause__, RefusedError)
-
-
-def plain(rank, data):
-    """Forget the async."""
-
-
-async def fine(rank, x, data):
-    """Do nothing."""
-
-
-DECLARATIONS = {
-    "a window needs a name that is an identifier, such as 'data'; got 'my data'": lambda: Window("my data", (1,)),
-    "a signal needs a name that is an identifier, such as 'data'; got 3": lambda: Signal(3, (1,)),
-    "window 'w': a shape is a tuple, such as ('P', 64); got 64": lambda: Window("w", 64),
-    "window 'w': a shape is a tuple, such as ('P', 64); got 'P'": lambda: Window("w", "P"),
-    "window 'w': -1 is no extent; give an integer >= 0, 'P', or a function of P": lambda: Window("w", (-1,)),
-    "window 'w': 'N' is no extent; give an integer >= 0, 'P', or a function of P": lambda: Window("w", ("N",)),
-    "window 'w': True is no extent; give an integer >= 0, 'P', or a function of P": lambda: Window("w", (True,)),
-    "window 'w': 'fp32' is no dtype; give a numpy one, such as numpy.float32": lambda: Window("w", (1,), "fp32"),
-    "window 'w': dtype object holds no numbers": lambda: Window("w", (1,), object),
-    "window 'w': dirty='junk'; give a number or 'random'": lambda: Window("w", (1,), dirty="junk"),
-    "signal 's' has dtype float32; a signal is one of int8, int16, int32, int64": lambda: Signal("s", (1,), "float32"),
-    "signal 's': start=200 is no int8 (-128 to 127)": lambda: Signal("s", (1,), "int8", start=200),
-    "two declarations are called 'data'; give each a name of its own": lambda: World(2, [DATA, DATA]),
-    "memory holds 'data'; declare Window(...) and Signal(...)": lambda: World(2, ["data"]),
-    "@kernel stands on plain, which is not async; write async def": lambda: kernel(memory=[DATA])(plain),
-    "@kernel stands on 3; it belongs on an async function": lambda: kernel(memory=[DATA])(3),
-    "inputs(P=2, call=0) gave 1 inputs; give one a rank": lambda: simulate(
-        Case(kernel(memory=[DATA], inputs=lambda P, call, rng: [0])(fine), ranks=2), Scripted()
-    ),
-    "golden gave 1 outputs for 2 ranks; give one a rank": lambda: (
-        Case(kernel(memory=[DATA], inputs=lambda P, call, rng: [0] * P, golden=lambda xs: [0])(fine), ranks=2).goldens
-    ),
-}
-
-
-@pytest.mark.parametrize("message", DECLARATIONS)
-def test_a_declaration_that_no_run_could_use_is_refused(message):
-    with pytest.raises(MisuseError) as caught:
-        DECLARATIONS[message]()
-    assert message in str(caught.value)
-
-
-def test_a_shape_that_needs_more_ranks_is_refused_only_with_fewer():
-    window = Window("w", (lambda P: P - 2,))
-    assert World(3, [window]).windows[0].shape == (1,)
-    with pytest.raises(MisuseError, match="window 'w'"):
-        World(1, [window])

@@ -96,7 +96,7 @@ class Relation:
         if a.kind == FETCH and b.deferred and _issuer(a) == b.actor.name and not b.late:
             return _any_conflict(a.accesses, b.accesses[-1:])
         if _adds_to_own(a) and b.deferred and b.accesses and stores_locally(b):
-            return bool(a.accesses) and _any_conflict(a.accesses[-1:], b.accesses[-1:])
+            return _any_conflict(a.accesses[-1:], b.accesses[-1:])
         if b.kind == LAND and b.link == LOCAL and (_issuer(a), places_of(b)[0]) in self.adding:
             return not a.late and _any_conflict([access for access in a.accesses if access.mode == READ], b.accesses)
         return False

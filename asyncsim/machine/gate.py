@@ -142,7 +142,7 @@ class Gate:
             self.perform(op)
         return None
 
-    def perform(self, op: Op) -> Any:  # noqa: ANN401 - a tile, a bool or nothing, by kind
+    def perform(self, op: Op) -> Any:  # noqa: ANN401, C901 - every step comes through here
         """Let a chosen operation take effect, and return what its actor gets."""
         self.choices.append(op.actor)
         if op.kind == WAIT:
@@ -160,8 +160,10 @@ class Gate:
         if self._late:
             for landing in self._effects.fresh():
                 self._make_ready(landing)
-        if op.cell is not None and op.cell.slot in self._waits:
-            self._recheck(op.cell.slot)
+        if op.cell is not None:
+            waits = self._waits.get(op.cell.slot)
+            if waits:
+                self._recheck(waits)
         if self._parked:
             self._look_at_parked()
         if not op.actor.wire:
@@ -179,10 +181,11 @@ class Gate:
         self._orders.insert(at, op.actor.order)
         self._ready.insert(at, op)
 
-    def _recheck(self, slot: int) -> None:
+    def _recheck(self, waits: Sequence[Op]) -> None:
         """Wake the waits of a changed cell that now pass, and park again those that no longer do."""
-        for op in self._waits[slot]:
-            self._place(op, ready=self._effects.passes(op))
+        passes = self._effects.passes
+        for op in waits:
+            self._place(op, ready=passes(op))
 
     def _look_at_parked(self) -> None:
         for op in self._parked:

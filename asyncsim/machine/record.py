@@ -70,7 +70,13 @@ class Recorder:
 
     def __call__(self, op: Op, outcome: Any) -> None:  # noqa: ANN401 - whatever an effect returns
         """Note a step that was just taken."""
-        call, phase, at = self._where(op)
+        actor = op.actor
+        if actor.wire:
+            call, phase, at = self._where(op)
+        else:  # as `_where` says, here without a call: this runs in every step that is recorded
+            place = self._places[actor.order]
+            rank = place.rank
+            call, phase, at = rank.call, rank.phase_name, place.inserted or self._sites.of(place.coroutine)
         data: bytes | None = None
         have: int | None = None
         if op.accesses:
@@ -90,7 +96,7 @@ class Recorder:
         events = self.events
         event = Event(len(events), op, call, phase, at, data, have, unwritten, time)
         events.append(event)
-        if self._late and not op.actor.wire:
+        if self._late and not actor.wire:
             count = self._counts.get(op.actor.order, 0)
             self._counts[op.actor.order] = count + 1
             if op.deferred:

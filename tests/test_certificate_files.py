@@ -1,0 +1,194 @@
+"""Certificates as files: whatever stands in one, the answer is a rejection; and the command line."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+import command
+import late_runs
+import pytest
+import trio
+from forging import Forgery, accepts, written
+from late_toy import parse
+
+from asyncsim import Fifo
+from asyncsim.certify import RejectedError, UnreadableError, certify, proof
+
+if TYPE_CHECKING:
+    pass
+
+# Whatever stands in a file, the answer is a rejection.
+
+
+def a_certificate() -> list[str]:
+    """Return the certificate of a run with nearly every kind of operation."""
+    program = parse(
+        "st x, d += 1; start 1; fence; x <~ y; quiet; sync; join 1; c += 1; wait c >= 1; test c >= 1 | st z; sync"
+        " || wait d >= 1; take d >= 1; relaxed d := 7; quiet",
+        elements=(1, 0, 0),
+        cells=(0, 1),
+    )
+    ran = trio.run(late_runs.run_once, program, "ldst", Fifo())
+    return [json.dumps(line) for line in Forgery.of(program, "ldst", ran.trace).lines]
+
+
+def test_the_certificate_that_is_damaged_below_is_one() -> None:
+    assert certify(a_certificate()).holds > 3
+
+
+def test_damaged_files_are_rejected() -> None:
+    lines = a_certificate()
+    rng = random.Random(3)  # noqa: S311 - dice, no secret
+    values = [
+        None,
+        True,
+        -1,
+        0,
+        1,
+        2,
+        7,
+        10**9,
+        1 << 63,
+        1 << 80,
+        1.5,
+        "",
+        "Set",
+        "Ge",
+        "x\u001b[0m",
+        [],
+        [[]],
+        {},
+        [0, 0],
+        [5, 1],
+    ]
+    rejected = 0
+    for _ in range(4_000):
+        damaged = [json.loads(line) for line in lines]
+        for _ in range(rng.choice((1, 1, 2))):
+            replace_somewhere(damaged, rng, values)
+        try:
+            certify(json.dumps(line) for line in damaged)
+        except RejectedError:
+            rejected += 1
+    assert rejected > 2_500  # the rest changes a name, a number that does not matter, or nothing
+
+
+def replace_somewhere(node: Any, rng: random.Random, values: list[Any]) -> None:
+    """Put another value somewhere into a tree of JSON, or take one out."""
+    while True:
+        keys = list(node) if isinstance(node, dict) else list(range(len(node)))
+        if not keys:
+            return
+        key = rng.choice(keys)
+        if isinstance(node[key], dict | list) and node[key] and rng.random() < 0.8:
+            node = node[key]
+            continue
+        if rng.random() < 0.2:
+            del node[key]
+        else:
+            node[key] = rng.choice(values)
+        return
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        (1, "{}"), (1, "[]"), (1, "null"), (1, "["), (1, '{"format": "asyncsim certificate 2"}'),
+        (2, "[" * 100_000), (2, "9" * 10_000), (2, '{"run": [[0, NaN]]}'), (2, '{"hold": [[0, 0]]}'), (2, ""),
+    ],
+)  # fmt: skip
+def test_what_is_no_certificate_is_said_with_its_line(line: int, text: str) -> None:
+    lines = [*a_certificate()[: line - 1], text]
+    with pytest.raises(UnreadableError) as caught:
+        certify(lines)
+    assert caught.value.line == line
+
+
+def test_nothing_is_no_certificate() -> None:
+    with pytest.raises(UnreadableError, match="nothing"):
+        certify([])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"memory": "ldst:atom=1", "windows": [[0, 1, True], [1, 1, True]]},
+        {"memory": "nic:atom=0"}, {"memory": "sc:atom=4"}, {"memory": "weak"}, {"ranks": 1}, {"cells": []},
+        {"windows": []},
+    ],
+)  # fmt: skip
+def test_another_world_is_rejected(change: dict[str, Any]) -> None:
+    lines = [json.loads(line) for line in a_certificate()]
+    lines[0] |= change
+    assert not accepts(lines)
+
+
+def test_a_small_file_cannot_ask_for_much() -> None:
+    lines = written(parse("st x"), "ldst:atom=1")
+    lines[1]["ops"][0]["access"] = [[0, "write", [0, 1 << 62]]]
+    with pytest.raises(RejectedError, match="too large"):
+        certify(map(json.dumps, lines))
+    lines = [*written(parse("ld x"), "sc"), {"run": [[0, 1 << 60]]}]
+    with pytest.raises(RejectedError, match="more steps"):
+        certify(map(json.dumps, lines))
+
+
+# The command line.
+
+
+def test_from_the_command_line(tmp_path: Any) -> None:
+    file = tmp_path / "builtin.jsonl"
+    made = command.run("check", command.GOOD, "-P", "3", "--certificate", str(file))
+    assert made.exit_code == 0
+    assert "certifies" in made.stderr
+    accepted = command.run("certify", str(file))
+    assert accepted.exit_code == 0
+    for word in ("ACCEPTED", "kernels.reduce_scatter:builtin", "3 ranks", "2 calls", "memory sc", "seed 0", "9 cuts"):
+        assert word in accepted.stdout
+    lines = file.read_text("utf-8").splitlines(keepends=True)
+    at = next(n for n, line in enumerate(lines) if '"cut"' in line)
+    moved = json.loads(lines[at])
+    moved["cut"] = [0] * 3
+    file.write_text("".join([*lines[:at], json.dumps(moved) + "\n", *lines[at + 1 :]]), "utf-8")
+    rejected = command.run("certify", str(file))
+    assert rejected.exit_code == 1
+    assert f"line {at + 1}: operation 0 of actor" in rejected.stdout
+    file.write_text("".join(lines[:at]), "utf-8")
+    assert "nothing orders" in command.run("certify", str(file)).stdout
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"{}\n", b"ordinary text\n"])
+def test_what_is_unreadable_leaves_with_2(tmp_path: Any, content: bytes) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(content)
+    said = command.run("certify", str(file))
+    assert said.exit_code == 2
+    assert "is no certificate" in said.stderr
+    assert command.run("certify", str(tmp_path / "missing")).exit_code == 2
+
+
+def test_what_is_not_proved_gets_no_file(tmp_path: Any) -> None:
+    file = tmp_path / "none.jsonl"
+    said = command.run("check", command.BAD, "-P", "2", "--certificate", str(file))
+    assert said.exit_code == 1
+    assert "no certificate" in said.stderr
+    assert "REFUTED" in said.stderr
+    assert not file.exists()
+
+
+def test_a_proof_that_the_checker_does_not_follow_gets_no_file(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proof, "escapes", lambda _, cut: cut.held)
+    file = tmp_path / "none.jsonl"
+    said = command.run("check", command.GOOD, "-P", "2", "--certificate", str(file))
+    assert said.exit_code == 0
+    assert "does not follow" in said.stderr
+    assert not file.exists()
+
+
+def test_a_certificate_is_of_one_kernel(tmp_path: Any) -> None:
+    for arguments in (("-P", "2,3"), (command.BAD,)):
+        said = command.run("check", command.GOOD, *arguments, "--certificate", str(tmp_path / "file"))
+        assert said.exit_code == 2
+        assert "one kernel at one P" in said.stderr
