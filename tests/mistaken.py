@@ -1,25 +1,12 @@
 """What mistaken kernels are written with: memory of every kind, and a note of what must be said of them."""
 
-import asyncio
-import inspect
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
-import trio
-from schedules import Scripted, run
 
 from asyncsim import (
-    Case,
-    KernelError,
-    MisuseError,
-    RefusedError,
     Signal,
     Window,
     World,
-    kernel,
-    settle,
-    simulate,
 )
 
 DATA = Window("data", ("P", 4), np.float32, initialised=True)
@@ -39,3 +26,6 @@ def mistake(message):
     """Note a kernel with one mistake, on its last line, and what must be said of it."""
 
     def note(program):
+        MISTAKES.append(pytest.param(program, message, id=program.__name__))
+
+    return note

@@ -16,7 +16,7 @@ import runs
 import trio
 from brute import explore
 from campaign import MEMORIES, shown
-from forging import Forgery, accepts, forced
+from forging import accepts, forced
 
 from asyncsim import Case, Fifo, KernelError, MisuseError, simulate
 from asyncsim.analysis.analyse import analyse
@@ -89,14 +89,6 @@ def test_random_programs_under_sc(pytestconfig: pytest.Config, capsys: pytest.Ca
     trio.run(campaign)
     shown(pytestconfig, capsys, f"programs under sc: {dict(counts)}")
     assert counts["clean, accepted"] > 0.3 * counts.total()
-
-
-# Forgeries.
-
-
-async def base_number(number: int) -> tuple[bool, Forgery] | None:
-    """Return whether a small program is clean, and its certificate by force; None if it does not serve."""
-    memory = MEMORIES[(number // len(FAMILIES)) % 3]
 
 
 # How large, how quick.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import command
 import late_runs
@@ -15,9 +15,6 @@ from late_toy import parse
 
 from asyncsim import Fifo
 from asyncsim.certify import RejectedError, UnreadableError, certify, proof
-
-if TYPE_CHECKING:
-    pass
 
 # Whatever stands in a file, the answer is a rejection.
 

@@ -6,24 +6,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from mistaken import DATA, MEMORY, MISTAKES, OTHER_CELL, OTHER_DATA, mistake
 import trio
-from schedules import Scripted, run
+from mistaken import DATA, MEMORY, MISTAKES, OTHER_CELL, OTHER_DATA, mistake
+from schedules import run
 
 from asyncsim import (
-    Case,
     KernelError,
-    MisuseError,
-    RefusedError,
-    Signal,
-    Window,
-    World,
-    kernel,
     settle,
-    simulate,
 )
-
-    return note
 
 
 @mistake("rank 0: load takes a region, window[...] or window.at(peer)[...]; got all of 'data'; index it")
