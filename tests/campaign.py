@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pytest
 
-    pass
-
 MEMORIES = ("sc", "ldst", "nic")
 
 

@@ -11,8 +11,6 @@ from asyncsim.checking.report import EXHAUSTED, PROVED, REFUTED
 from asyncsim.views.audit import audit_text
 from kernels import reduce_scatter
 
-# ---- other parts
-
 
 def test_a_fence_is_a_part_where_things_land_later():
     kernel = locate("field.f27_flag_overtakes_data:fixed_by_fence")
@@ -80,3 +78,4 @@ def test_a_kernel_without_synchronisation_has_no_parts():
 
     audited = audit(alone, ranks=2)
     assert audited.rows == []
+    assert "there is nothing to take away" in audit_text(audited)

@@ -22,8 +22,6 @@ from asyncsim.trace.event import COMPLETE
 if TYPE_CHECKING:
     import pytest
 
-    pass
-
 ORDINARY, THOROUGH = 10_000, 300_000
 EACH = 40
 """Forgeries of one program."""

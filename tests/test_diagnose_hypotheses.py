@@ -8,8 +8,6 @@ from wrong_results import SIZE, blocks, case, chunks, integer_rows, maxima, said
 from asyncsim.checking.diagnose import HYPOTHESES
 from asyncsim.machine.case import MISSING
 
-# One hypothesis after the other.
-
 
 def test_there_is_a_hypothesis_for_each_mistake_and_a_sentence_on_it():
     assert len(HYPOTHESES) == len(set(HYPOTHESES.values())) == 14

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from answering import answer
 from schedules import Scripted, run
+from streaming import CELL, ROW, answer
 
-from asyncsim import Case, Signal, Window, kernel, simulate
+from asyncsim import Case, kernel, simulate
 from asyncsim.analysis.analyse import analyse
 from asyncsim.schedulers.table import make
 from asyncsim.trace.world import World
-
-ROW = Window("row", (4,), np.int32, initialised=True)
-CELL = Signal("cell", ("P",))
-
 
 # What start, join and sync do.
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from answering import answer
 from schedules import run
+from streaming import CELL, ROW, answer
 
-from asyncsim import KernelError, MisuseError, Signal, Window
+from asyncsim import KernelError, MisuseError
 from asyncsim.analysis.analyse import analyse
 from asyncsim.trace.world import STREAM_BITS, STREAM_DEPTH, World
-
-ROW = Window("row", (4,), np.int32, initialised=True)
-CELL = Signal("cell", ("P",))
 
 
 def refused(program, memory=(ROW, CELL), **options):

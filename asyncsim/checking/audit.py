@@ -74,6 +74,7 @@ class Row:
 
     Args:
         part: what was taken away.
+        cures: the kernel as it stands is refuted, so that a proof without the part names the culprit.
         reports: on what was left, over one call and over several.
         tokens: of the fair run of each, which replays; for who wants to see that nothing goes wrong.
         guards: what goes wrong without it and does not with it; empty: nothing.
@@ -81,13 +82,19 @@ class Row:
     """
 
     part: Part
+    cures: bool = False
     reports: list[Report] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
     guards: list[Guard] = field(default_factory=list)
 
     @property
     def redundant(self) -> bool:
-        """Whether it is proved that nothing goes wrong without it."""
+        """Whether it is proved that nothing goes wrong without it, nor with it."""
+        return not self.cures and self.proved
+
+    @property
+    def proved(self) -> bool:
+        """Whether what is left without it is proved."""
         return all(report.verdict == PROVED for report in self.reports)
 
 
@@ -206,7 +213,7 @@ async def _go_through(
     """Take every part away in turn, then look for a repair."""
     parts = await parts_of(audited.report.case, fine=fine)
     for part in parts:
-        row = Row(part)
+        row = Row(part, cures=audited.refuted)
         for before in plain:
             case = replace(before.case, edits=(str(part.edit),))
             report = await _judged(case, None if save is None else save / _folder(part))

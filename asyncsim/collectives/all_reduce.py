@@ -12,7 +12,7 @@ from asyncsim.collectives.barrier import barrier, settle
 from asyncsim.collectives.fold import fold
 from asyncsim.collectives.reduce import ReduceOp
 from asyncsim.collectives.reduce_scatter import reduce_scatter
-from asyncsim.collectives.refusals import LOWERED, check_signal, check_target
+from asyncsim.collectives.refusals import LOWERED, check_signal, check_target, shown_op
 from asyncsim.collectives.ring import check_ring, ring
 from asyncsim.collectives.tiles import tiles
 from asyncsim.trace.errors import RefusedError
@@ -58,7 +58,7 @@ async def all_reduce(  # noqa: PLR0913 - three operands, four choices
     if mode not in ("ring", "mesh"):
         raise RefusedError(f'{NAME} mode must be "ring" or "mesh", got "{mode}"')
     if op not in LOWERED and not (widen and op in tuple(ReduceOp)):
-        raise RefusedError(f"{NAME} op must be ReduceOp.Sum, Max, Min, or Prod (got int {int(op)})")
+        raise RefusedError(f"{NAME} op must be ReduceOp.Sum, Max, Min, or Prod (got {shown_op(op)})")
     if len(target.shape) != _MATRIX:
         raise RefusedError(f"{NAME} target must be 2D [ROWS, SIZE], got {len(target.shape)} dims")
     op = ReduceOp(op)

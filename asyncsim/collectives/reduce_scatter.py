@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from asyncsim.collectives.barrier import barrier, settle
 from asyncsim.collectives.fold import fold
 from asyncsim.collectives.reduce import ReduceOp
-from asyncsim.collectives.refusals import check_rows, check_signal
+from asyncsim.collectives.refusals import check_rows, check_signal, shown_op
 from asyncsim.trace.errors import RefusedError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ async def reduce_scatter(  # noqa: PLR0913 - three operands, three choices
     check_rows(NAME, target, rank)
     if op != ReduceOp.Sum and not (widen and op in tuple(ReduceOp)):
         raise RefusedError(
-            f"{NAME} op must be ReduceOp.Sum (got int {int(op)}); Max / Min / Prod lowerings are not yet implemented"
+            f"{NAME} op must be ReduceOp.Sum (got {shown_op(op)}); Max / Min / Prod lowerings are not yet implemented"
         )
     check_signal(NAME, signal, rank)
     op = ReduceOp(op)

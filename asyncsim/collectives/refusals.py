@@ -23,6 +23,11 @@ _INT32 = (1 << 31) - 1
 _MATRIX = 2
 
 
+def shown_op(op: object) -> str:
+    """Write an operator as upstream does, by its number; what is none, as it is."""
+    return f"int {int(op)}" if isinstance(op, int) else repr(op)
+
+
 def check_target(name: str, target: object) -> None:
     """Refuse a target that is no window.
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from asyncsim.machine.kernel import Kernel
     from asyncsim.trace.edit import Edit
 
-MAX_STEPS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +34,7 @@ class Case:
         calls: calls back to back on the same memory.
         memory: the memory model: "sc", "ldst", "nic"; "ldst:atom=4" gives the atom too.
         seed: of the inputs and of dirty memory.
-        max_steps: a run that is longer ends with the ending *step-limit*.
+        max_steps: a run that is longer ends with the ending *step-limit*; None: `step_limit` chooses.
         edits: what is removed from the kernel or added to it, as `asyncsim.trace.edit` writes it.
 
     """
@@ -45,7 +44,7 @@ class Case:
     calls: int = 2
     memory: str = "sc"
     seed: int = 0
-    max_steps: int = MAX_STEPS
+    max_steps: int | None = None
     edits: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -61,6 +60,11 @@ class Case:
     def changes(self) -> tuple[Edit, ...]:
         """The edits as data."""
         return edits_of(self.edits)
+
+    @property
+    def step_limit(self) -> int:
+        """How long a run may be: as given, or more than any collective takes, and soon enough to notice a kernel that never ends."""
+        return 50_000 + 200 * self.ranks**2 * self.calls if self.max_steps is None else self.max_steps
 
     @cached_property
     def world(self) -> World:

@@ -93,7 +93,7 @@ class _Simulation:
         self.memory = Memory(world, case.seed)
         model = model_of(case.memory)
         effects: Effects = Wires(self.memory, model) if model.late else Immediate(self.memory)
-        self.gate = Gate(self.memory, effects, scheduler, moving=world.ranks, max_steps=case.max_steps)
+        self.gate = Gate(self.memory, effects, scheduler, moving=world.ranks, max_steps=case.step_limit)
         self.deferred = model.late
         self.places = {actor.order: Place(Rank(actor, world, deferred=model.late)) for actor in world.actors}
         self.tasks: dict[int, trio.lowlevel.Task] = {}

@@ -116,6 +116,8 @@ def _nothing(row: Row, *, last: bool) -> str:
         return "nothing within one call"
     if row.redundant:
         return "nothing: redundant"
+    if row.proved:
+        return "the mistake: without it the kernel is PROVED"
     verdict = row.reports[-1].verdict
     return "nothing more than goes wrong with it" if verdict == REFUTED else f"nothing was found: {verdict}"
 
