@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from asyncsim.analysis.group import Suspect
@@ -93,13 +94,22 @@ def _accesses(op: Op) -> list[tuple[Access, str | None]]:
 
 
 def _pairs(streams: Streams, entries: list[_Entry], others: list[_Entry] | None) -> Iterator[tuple[_Entry, _Entry]]:
-    """Yield writers against everybody; within one list each pair once."""
-    for n, x in enumerate(entries):
-        for y in entries[n + 1 :] if others is None else others:
-            if x.place[0] == y.place[0] or x.access.mode == y.access.mode == READ:
-                continue
-            if _is_met(x, y) and _is_met(y, x) and not _forwarded(streams, x, y):
-                yield x, y
+    """Yield each pair of different actors of which one writes; within one list each pair once."""
+    for x, y in _writers_first(entries, others):
+        if x.place[0] != y.place[0] and _is_met(x, y) and _is_met(y, x) and not _forwarded(streams, x, y):
+            yield x, y
+
+
+def _writers_first(entries: list[_Entry], others: list[_Entry] | None) -> Iterator[tuple[_Entry, _Entry]]:
+    """Yield the pairs without those of two readers, which can be very many."""
+    writers = [entry for entry in entries if entry.access.mode != READ]
+    readers = [entry for entry in entries if entry.access.mode == READ]
+    if others is None:
+        yield from combinations(writers, 2)
+        yield from product(writers, readers)
+    else:
+        yield from product(writers, others)
+        yield from product(readers, [entry for entry in others if entry.access.mode != READ])
 
 
 def _is_met(x: _Entry, y: _Entry) -> bool:

@@ -229,7 +229,11 @@ def _same(a: Op, b: Op) -> bool:
     """Say whether two operations of one world are the same."""
     if a is b:
         return True
-    one, other = (op.cell.slot if op.cell is not None else -1 for op in (a, b))
-    return (a.kind, a.accesses, one, a.how, a.amount, a.consume) == (
-        b.kind, b.accesses, other, b.how, b.amount, b.consume
-    )  # fmt: skip
+    return _facts(a) == _facts(b)
+
+
+def _facts(op: Op) -> tuple[object, ...]:
+    """Return what an operation does; the pieces of a torn tile are regions made anew in each execution."""
+    places = tuple((access.region.slot, access.region.spans, access.mode) for access in op.accesses)
+    cell = op.cell.slot if op.cell is not None else -1
+    return (op.kind, places, cell, op.how, op.amount, op.consume)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from asyncsim.trace.edit import Edit
 
 
-
 @dataclass(frozen=True, eq=False)
 class Case:
     """What is judged: this kernel on P ranks, called so often, on these inputs.
@@ -63,7 +62,7 @@ class Case:
 
     @property
     def step_limit(self) -> int:
-        """How long a run may be: as given, or more than any collective takes, and soon enough to notice a kernel that never ends."""
+        """How long a run may be: as given; else longer than a collective, and short enough to notice an endless one."""
         return 50_000 + 200 * self.ranks**2 * self.calls if self.max_steps is None else self.max_steps
 
     @cached_property
