@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from asyncsim.checking.exhaust import Exhausted
     from asyncsim.machine.case import Run
 
-ORDINARY, THOROUGH = 1_200, 20_000
+ORDINARY, THOROUGH = 1_220, 20_000
 TOTAL = {False: 8, True: 10}
 """Operations of a program, at most, in an ordinary and in a thorough run."""
 LIMIT = {False: 1_500, True: 10_000}

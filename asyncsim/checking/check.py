@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 SAMPLES = 200
 BUDGET = 2000
 """How many executions an exhaustive exploration may take."""
-EXHAUST_STEPS = 400_000
+EXHAUST_STEPS = 150_000
 """How many steps it may take in all."""
 HOPELESS = 20
 """It is given up when there seem to be so many times more executions than the budget allows."""
@@ -130,7 +130,7 @@ class _Check:
         # What a run shows by itself is told of the fair one: another may show what a race did to it.
         of_fair = analysis if reference is fair else analyse(_trace(fair))
         proved = False
-        scope = "the check was interrupted"
+        scope = ""
         try:
             await self._judge_run(fair, of_fair)
             for suspect in analysis.findings:
@@ -144,6 +144,7 @@ class _Check:
             scope = _proof_scope(reference) if proved else await self._scope_without_proof(reference)
         except KeyboardInterrupt:
             self.interrupted = True
+        scope = scope or f"{self.schedules} schedules were run before the check was interrupted"
         harmful = [finding for finding in self.findings if finding.harmful]
         verdict = REFUTED if harmful else PROVED if proved else EXHAUSTED if self.exhausted else SURVIVED
         rest = [finding for finding in self.findings if not finding.harmful]
@@ -226,7 +227,7 @@ class _Check:
         if self._refuted:
             return "a schedule that shows it was run"
         if self.interrupted:
-            return "the check was interrupted"
+            return ""
         return await self._sample(steps)
 
     @property

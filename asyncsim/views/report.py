@@ -112,7 +112,7 @@ def source_line(kernel: Kernel, place: str) -> str:
 
 
 def _scope(report: Report) -> str:
-    return f"{report.scope} (interrupted: of what was done until then)" if report.interrupted else report.scope
+    return f"{report.scope} (interrupted)" if report.interrupted else report.scope
 
 
 def _finding(number: int, finding: Finding, kernel: Kernel, width: int) -> Iterator[str]:
