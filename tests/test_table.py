@@ -209,6 +209,17 @@ VARIED = {
 }
 
 
+@pytest.mark.parametrize("row", ROWS)
+async def test_three_calls_have_the_hazards_of_two_at_every_number_of_ranks(row):
+    made, _, hazards = ROWS[row]
+    for ranks in (1, 2, 3, 4, 5, 8):
+        run = await simulate.aio(Case(made, ranks, 3), Fifo(), record="fifo")
+        analysis = analyse(run.trace)
+        found = {finding.hazard for finding in analysis.findings}
+        assert analysis.exact
+        assert found == (set(hazards) if ranks > 1 else set()), ranks
+
+
 @pytest.mark.parametrize("row", VARIED)
 async def test_four_calls_with_sizes_3_1_1_3(row):
     made, once, again = VARIED[row]
