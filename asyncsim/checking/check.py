@@ -320,4 +320,5 @@ def _exhaustion_scope(explored: Exhausted, case: Case) -> str:
 
 
 def _limits(case: Case) -> str:
-    return f"these {case.ranks} ranks, {case.calls} call{'s' if case.calls > 1 else ''} and these inputs"
+    ranks = f"these {case.ranks} ranks" if case.ranks > 1 else "this one rank"
+    return f"{ranks}, {case.calls} call{'s' if case.calls > 1 else ''} and these inputs"

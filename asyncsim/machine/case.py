@@ -77,7 +77,13 @@ class Case:
     @cached_property
     def inputs(self) -> list[list[Any]]:
         """The inputs by call and rank; a run gets copies."""
-        return [self.kernel.make_inputs(self.ranks, call, self.seed) for call in range(self.calls)]
+        made = [self.kernel.make_inputs(self.ranks, call, self.seed) for call in range(self.calls)]
+        again = self.kernel.make_inputs(self.ranks, 0, self.seed)
+        if _bits(made[0]) != _bits(again):
+            raise MisuseError(
+                f"{self.kernel.ref}: inputs gave other values the second time; draw them from its rng alone"
+            )
+        return made
 
     @cached_property
     def goldens(self) -> list[list[Any]] | None:
@@ -97,6 +103,12 @@ class Case:
         return Header(
             kernel.ref, kernel.source, self.world, self.calls, self.memory, self.seed, scheduler, tuple(self.edits),
         )  # fmt: skip
+
+
+def _bits(value: Any) -> Any:  # noqa: ANN401 - inputs are arrays, numbers, and tuples or lists of them
+    if isinstance(value, list | tuple):
+        return [_bits(part) for part in value]
+    return (value.dtype, value.shape, value.tobytes()) if isinstance(value, np.ndarray) else repr(value)
 
 
 def copied(value: Any) -> Any:  # noqa: ANN401 - inputs are arrays, numbers, and tuples or lists of them

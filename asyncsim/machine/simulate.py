@@ -8,6 +8,7 @@ would cost two switches a step instead of at most one.
 from __future__ import annotations
 
 import linecache
+import warnings
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
@@ -57,7 +58,13 @@ class Blocking(Generic[_Params, _Result]):
 
     def __call__(self, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
         """Run it to its end in a trio loop of its own."""
-        return trio.run(partial(self.aio, *args, **kwargs))
+        try:
+            return trio.run(partial(self.aio, *args, **kwargs))
+        except trio.TrioInternalError as error:
+            # A nursery in a kernel starts tasks that trio, not the gate, would have to run.
+            raise MisuseError(
+                "a kernel seems to use trio itself, such as a nursery; start further tasks with rank.start"
+            ) from error
 
 
 @Blocking
@@ -76,7 +83,31 @@ async def simulate(case: Case, scheduler: Scheduler, *, record: str | None = Non
         DivergenceError: the scheduler replays a schedule that this kernel does not follow.
 
     """
-    return await _Simulation(case, scheduler, record, watch).run()
+    simulation = _Simulation(case, scheduler, record, watch)
+    if record is None:
+        return await simulation.run()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run = await simulation.run()
+    _refuse_forgotten_awaits(case, caught)
+    return run
+
+
+def _refuse_forgotten_awaits(case: Case, caught: list[warnings.WarningMessage]) -> None:
+    """Refuse a kernel that made an operation and never awaited it: what was run is not what it says.
+
+    Python only warns of it, when the coroutine is thrown away. All other warnings go on to the user.
+    """
+    for warning in caught:
+        text = str(warning.message)
+        if "coroutine 'Rank." in text and "never awaited" in text:
+            method = text.partition("'Rank.")[2].partition("'")[0]
+            place = f"{shown_path(warning.filename, '')}:{warning.lineno}"
+            raise MisuseError(
+                f"{case.kernel.ref}: a {method} was made but never awaited, at or before {place}; "
+                f"write: await rank.{method}(...)"
+            )
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 class _Raised(Exception):  # noqa: N818 - a wrapper that never leaves this module
@@ -201,7 +232,7 @@ class _Simulation:
                 except StopIteration as stop:
                     _check_joined(place.rank)
                     return stop.value
-                except Exception as error:
+                except (Exception, SystemExit) as error:
                     raise _Raised from error
                 gate.arrive(op)
                 chosen = gate.next()

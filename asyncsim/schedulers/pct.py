@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from asyncsim.schedulers.seeds import checked, generator
+from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 _STEPS_AN_ACTOR = 32
 """What the first run guesses."""
+
+
+MOST_DEPTH = 1000
 
 
 class Pct:
@@ -42,6 +46,8 @@ class Pct:
     def __init__(self, depth: int = 3, seed: int = 0, steps: int | None = None) -> None:
         """Load the dice."""
         self._depth = checked("pct", "depth", depth, low=1)
+        if depth > MOST_DEPTH:
+            raise MisuseError(f"pct: depth={depth}; at most {MOST_DEPTH}: no known bug needs even ten")
         self._seed = checked("pct", "seed", seed)
         self._given = None if steps is None else checked("pct", "steps", steps, low=1)
         self._runs = 0

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 WIRES = 1 << 80
 """The order of wires begins here: they come after all actors that are tasks."""
+MOST_RANKS = 1 << 16
 STREAM_BITS = 12
 """A task may start so many streams (2 ** 12) ..."""
 STREAM_DEPTH = 4
@@ -60,6 +61,8 @@ class World:
 
     def __init__(self, ranks: int, memory: Sequence[Declaration]) -> None:
         """Settle every shape for this P and number every window and cell."""
+        if isinstance(ranks, int) and ranks > MOST_RANKS:
+            raise MisuseError(f"ranks={ranks}; at most {MOST_RANKS} are simulated")
         if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
             raise MisuseError(f"ranks={ranks!r}; a world has at least one rank")
         self.ranks = ranks

@@ -1,0 +1,98 @@
+"""Mistakes that would otherwise pass for a verdict: a forgotten await, dice in the inputs, an exit in the kernel."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from asyncsim import Case, Fifo, KernelError, MisuseError, Signal, Window, kernel, simulate
+from asyncsim.checking.check import check
+from asyncsim.schedulers.table import make
+
+WINDOW = Window("window", (2,), np.float32)
+CELL = Signal("cell", (1,))
+
+
+def ones(P, call, rng):
+    """Give each rank the same."""
+    return [np.ones(2, np.float32)] * P
+
+
+@kernel(memory=[WINDOW], inputs=ones)
+async def forgets_to_store(rank, x, window):
+    """Make a store, and drop it."""
+    rank.store(window[:], x)
+    return x
+
+
+@kernel(memory=[CELL])
+async def forgets_to_notify(rank, cell):
+    """Wait for what nobody sends."""
+    rank.notify(cell.at((rank.id + 1) % rank.size)[0])
+    await rank.wait(cell[0] >= 1)
+
+
+@pytest.mark.parametrize(("made", "what"), [(forgets_to_store, "store"), (forgets_to_notify, "notify")])
+async def test_a_forgotten_await_is_no_verdict(made, what):
+    with pytest.raises(
+        MisuseError, match=rf"a {what} was made but never awaited, .*test_forgotten.py:\d+; write: await"
+    ):
+        await check.aio(made, ranks=2)
+
+
+async def test_inputs_that_differ_by_themselves_are_refused():
+    dice = np.random.default_rng()
+    made = kernel(memory=[WINDOW], inputs=lambda P, call, rng: [dice.random(2, np.float32) for _ in range(P)])
+
+    async def program(rank, x, window):
+        return x
+
+    with pytest.raises(MisuseError, match="inputs gave other values the second time"):
+        await check.aio(made(program), ranks=2)
+
+
+async def test_an_exit_in_a_kernel_is_its_own_exception():
+    async def program(rank, cell):
+        raise SystemExit(0)
+
+    with pytest.raises(KernelError, match=r"rank 0 failed in call 0 .*SystemExit"):
+        await simulate.aio(Case(kernel(memory=[CELL])(program), 2, 1), Fifo())
+
+
+NURSERY = """
+import trio
+from asyncsim import Signal, kernel
+
+@kernel(memory=[Signal("cell", (1,))])
+async def opens(rank, cell):
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(rank.notify, cell[0])
+"""
+
+
+def test_a_nursery_in_a_kernel_is_refused(tmp_path):
+    # In a process of its own: trio leaves what it could not end to the garbage collector.
+    (tmp_path / "nursery.py").write_text(NURSERY, encoding="utf-8")
+    command = [sys.executable, "-m", "asyncsim", "check", "nursery.py:opens", "-P", "2"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603 - our own command
+    assert done.returncode == 2
+    assert "start further tasks with rank.start" in done.stderr
+
+
+async def test_a_kernel_that_never_ends_is_noticed():
+    async def program(rank, x, window):
+        while True:
+            await rank.store(window[:], x)
+
+    report = await check.aio(kernel(memory=[WINDOW], inputs=ones)(program), ranks=2, calls=1)
+    assert [finding.kind for finding in report.findings] == ["step-limit"]
+
+
+def test_sizes_beyond_reason_are_refused():
+    with pytest.raises(MisuseError, match="at most 65536 are simulated"):
+        Case(forgets_to_store, ranks=1 << 30).world  # noqa: B018 - the world is made when it is first asked for
+    with pytest.raises(MisuseError, match="pct: depth=99999999"):
+        make("pct:depth=99999999")
