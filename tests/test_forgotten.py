@@ -10,6 +10,7 @@ import pytest
 
 from asyncsim import Case, Fifo, KernelError, MisuseError, Signal, Window, kernel, simulate
 from asyncsim.checking.check import check
+from asyncsim.checking.explore import explore
 from asyncsim.schedulers.table import make
 
 WINDOW = Window("window", (2,), np.float32)
@@ -41,6 +42,21 @@ async def test_a_forgotten_await_is_no_verdict(made, what):
         MisuseError, match=rf"a {what} was made but never awaited, .*test_forgotten.py:\d+; write: await"
     ):
         await check.aio(made, ranks=2)
+
+
+async def test_exploring_notices_a_forgotten_await_too():
+    with pytest.raises(MisuseError, match="a store was made but never awaited"):
+        await explore.aio(forgets_to_store, ranks=2, runs=1)
+
+
+async def test_a_run_that_fails_still_says_what_was_warned_of(capsys):
+    async def program(rank, x, window):
+        rank.store(window[:], x)
+        raise ValueError("too early")
+
+    with pytest.raises(KernelError, match="too early"):
+        await check.aio(kernel(memory=[WINDOW], inputs=ones)(program), ranks=2)
+    assert "was never awaited" in capsys.readouterr().err
 
 
 async def test_inputs_that_differ_by_themselves_are_refused():

@@ -95,7 +95,7 @@ async def explore(  # noqa: PLR0913 - each is a choice of the user's
     case = Case(kernel, ranks, calls, memory, seed)
     judge = Judge(case)
     keeper = Keeper(case, save)
-    fair = await simulate.aio(case, Fifo())
+    fair = await simulate.aio(case, Fifo(), record="fifo")  # recorded: only then are forgotten awaits noticed
     judge.take_as_reference(fair)
     steps = len(fair.choices)
     plan = mixed_plan(ranks, seed, steps) if scheduler is None else seeded_plan(scheduler, seed, steps)

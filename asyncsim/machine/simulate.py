@@ -8,6 +8,7 @@ would cost two switches a step instead of at most one.
 from __future__ import annotations
 
 import linecache
+import sys
 import warnings
 from contextlib import contextmanager
 from functools import partial
@@ -88,7 +89,14 @@ async def simulate(case: Case, scheduler: Scheduler, *, record: str | None = Non
         return await simulation.run()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        run = await simulation.run()
+        try:
+            run = await simulation.run()
+        except BaseException:
+            for warning in caught:  # a run that fails must not swallow what was warned of
+                sys.stderr.write(
+                    warnings.formatwarning(warning.message, warning.category, warning.filename, warning.lineno)
+                )
+            raise
     _refuse_forgotten_awaits(case, caught)
     return run
 
