@@ -11,11 +11,13 @@ what Netzer and Miller showed to be NP-hard.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from asyncsim.analysis.classes import CellClass, classes_of
 from asyncsim.analysis.clocks import Clocks
+from asyncsim.analysis.compact import Compact, analyse_columns
 from asyncsim.analysis.contracts import leftover_credits, unwritten_reads
 from asyncsim.analysis.deadlock import deadlock
 from asyncsim.analysis.group import FairOrder, findings_of
@@ -28,9 +30,13 @@ from asyncsim.trace.event import COMPLETE, DEADLOCK, STEP_LIMIT
 from asyncsim.trace.op import POLL
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from asyncsim.analysis.streams import Place
     from asyncsim.trace.event import Trace
     from asyncsim.trace.finding import Finding
 
+RacePair = frozenset[tuple[str, int]]
 FLAGS = ("signal-race", "unstable-wait", "overflow")
 ORDER_FINDINGS = (*FLAGS, "race", "order-dependent-sum")
 
@@ -41,7 +47,7 @@ class Analysis:
 
     Args:
         findings: grouped; `harmful` is still open where only a witness can tell.
-        race_pairs: every race, as the (actor, index in its stream) of its two operations.
+        races: makes `race_pairs`, which can be very many.
         reasons: why the theory does not apply; empty if it does.
         exact: no flag was raised, so races are exactly those that some schedule shows.
         fast: vector clocks decided; False: frontiers.
@@ -50,11 +56,16 @@ class Analysis:
     """
 
     findings: list[Finding]
-    race_pairs: set[frozenset[tuple[str, int]]]
+    races: Callable[[], set[RacePair]]
     reasons: list[str]
     exact: bool
     fast: bool
     cells: list[CellClass]
+
+    @property
+    def race_pairs(self) -> set[RacePair]:
+        """Every race, as the (actor, index in its stream) of its two operations."""
+        return self.races()
 
     @property
     def applies(self) -> bool:
@@ -79,6 +90,8 @@ def analyse(trace: Trace, *, order: str = "auto", fair: Trace | None = None) -> 
         MisuseError: clocks were asked for, and some cell has alternatives.
 
     """
+    if order == "auto" and (compact := analyse_columns(trace, fair or trace)) is not None:
+        return _analysis_of(trace, compact)
     streams = Streams(trace)
     found, _ = order_of(streams, order)
     # Of a run that would not end nothing is proved, and its pairs can be very many.
@@ -102,11 +115,19 @@ def analyse(trace: Trace, *, order: str = "auto", fair: Trace | None = None) -> 
     ][:1]
     if streams.ending not in (COMPLETE, DEADLOCK):
         reasons.append(f"the run did not end by itself: {streams.ending or 'no footer'}")
-    names = [actor.name for actor in streams.actors]
-    race_pairs = {
-        frozenset((names[number], index) for number, index in suspect.places)
-        for suspect in suspects
-        if suspect.kind == "race"
-    }
+    raced = [suspect.places for suspect in suspects if suspect.kind == "race"]
     cells = classes_of(streams, flags, tests)
-    return Analysis(findings, race_pairs, reasons, not flags and not reasons, isinstance(found, Clocks), cells)
+    return Analysis(
+        findings, partial(_named, streams, raced), reasons, not flags and not reasons, isinstance(found, Clocks), cells
+    )
+
+
+def _named(streams: Streams, raced: list[tuple[Place, ...]]) -> set[RacePair]:
+    names = [actor.name for actor in streams.actors]
+    return {frozenset((names[number], index) for number, index in places) for places in raced}
+
+
+def _analysis_of(trace: Trace, compact: Compact) -> Analysis:
+    """Take the findings of the columns, and what the calls of collectives say."""
+    findings = [*call_mismatches(trace), *compact.findings]
+    return Analysis(findings, compact.race_pairs, [], exact=True, fast=True, cells=compact.cells)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from asyncsim.analysis.streams import Streams
-from asyncsim.trace.finding import NEXT_CALL, SAME_CALL, Finding, Side
+from asyncsim.trace.finding import KINDS, NEXT_CALL, SAME_CALL, Finding, Side
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -69,12 +69,20 @@ def findings_of(streams: Streams, suspects: Iterable[Suspect], fair: FairOrder) 
         hazard = suspect.hazard(places) if suspect.hazard is not None else None
         key = (suspect.kind, hazard, _scope(streams, places), suspect.window, tuple(e.at for e in events))
         groups.setdefault(key, []).append((suspect, by_time))
-    return [_finding(streams, members, fair) for members in groups.values()]
+    for members in groups.values():
+        members.sort(key=lambda member: _time(member, fair))
+    ordered = sorted(groups.values(), key=lambda members: (KINDS.index(members[0][0].kind), _time(members[0], fair)))
+    return [_finding(streams, members) for members in ordered]
 
 
-def _finding(streams: Streams, members: list[tuple[Suspect, tuple[int, ...]]], fair: FairOrder) -> Finding:
+def _time(member: tuple[Suspect, tuple[int, ...]], fair: FairOrder) -> list[tuple[int, int, int]]:
+    """Sort by when the fair run came to the sides, so that no way of finding them shows."""
+    suspect, by_time = member
+    return [fair.key(suspect.places[n]) for n in by_time]
+
+
+def _finding(streams: Streams, members: list[tuple[Suspect, tuple[int, ...]]]) -> Finding:
     """Make the finding of one group; its first pair, in the order of the fair run, speaks for all."""
-    members.sort(key=lambda member: [fair.key(member[0].places[n]) for n in member[1]])
     suspect, by_time = members[0]
     places = tuple(suspect.places[n] for n in by_time)
     return Finding(

@@ -145,17 +145,21 @@ def _suspect(
     access_at = dict(zip(places, accesses, strict=True))
 
     def hazard(sides: tuple[Place, ...]) -> str:
-        first, second = (access_at[side].mode != READ for side in sides)
-        return {(True, False): "RAW", (False, True): "WAR", (True, True): "WAW"}[first, second]
+        return hazard_of(*(access_at[side] for side in sides))
 
     def why(sides: tuple[Place, ...]) -> str:
-        return _why(streams, sides)
+        return why_unordered(streams, sides)
 
     window = accesses[0].region.window
     regions = tuple(str(access.region) for access in accesses)
     if both_add:
         return Suspect("order-dependent-sum", window, places, regions, lambda sides: _why_sum(streams, sides))
     return Suspect("race", window, places, regions, why, hazard)
+
+
+def hazard_of(first: Access, second: Access) -> str:
+    """Name a race by what its first side and its second do."""
+    return {(True, False): "RAW", (False, True): "WAR", (True, True): "WAW"}[first.mode != READ, second.mode != READ]
 
 
 def _name(streams: Streams, place: Place) -> str:
@@ -170,7 +174,7 @@ def _line(at: tuple[str, ...]) -> str:
     return f", {at[0]}" if at and at[0] else ""
 
 
-def _why(streams: Streams, sides: tuple[Place, ...]) -> str:
+def why_unordered(streams: Streams, sides: tuple[Place, ...]) -> str:
     """Say what is missing: the last wait for the other side before the later one, and why it does not help."""
     first, second = sides
     late, early = (_who(streams, side) for side in (second, first))
