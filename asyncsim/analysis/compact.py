@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from asyncsim.analysis.pairs import Raced, Touches
+    from asyncsim.analysis.segments import Segments
     from asyncsim.trace.columns import Numbers, Steps
     from asyncsim.trace.region import Access
 
@@ -70,23 +71,30 @@ def analyse_columns(trace: Trace, fair: Trace) -> Compact | None:
         fair: the run under round robin, by which races are named; it may be `trace` itself.
 
     """
+    columns, order = trace.events, clocks_of(trace)
+    if not isinstance(columns, Columns) or not isinstance(fair.events, Columns) or order is None:
+        return None
+    steps, place = columns.steps, order.place
+    touches = touches_of(steps.place, columns.places)
+    found = raced(touches, steps.actor, order)
+    if not _distinct(found, len(columns)):
+        return None
+    findings = list(_findings(trace, fair, place, touches, found))
+    names = [actor.name for actor in columns.actors]
+    classes = _Cells(trace, columns, steps).classes()
+    return Compact(findings, classes, np.stack([found.x, found.y], axis=1), place, names)
+
+
+def clocks_of(trace: Trace) -> Segments | None:
+    """Return must-happen-before of a run in columns; None where clocks do not decide, or the run shows a finding."""
     columns = trace.events
-    if not isinstance(columns, Columns) or not isinstance(fair.events, Columns) or not _is_plain(trace, columns):
+    if not isinstance(columns, Columns) or not _is_plain(trace, columns):
         return None
     steps = columns.steps
     place = located(steps.actor, len(columns.actors))
     cells = _Cells(trace, columns, steps)
     needed = None if cells.irregular else required_steps(steps, place, cells.start, cells.owner)
-    segments = None if needed is None else segments_of(place, len(columns.actors), *needed)
-    if segments is None:
-        return None
-    touches = touches_of(steps.place, columns.places)
-    found = raced(touches, steps.actor, segments)
-    if not _distinct(found, len(columns)):
-        return None
-    findings = list(_findings(trace, fair, place, touches, found))
-    names = [actor.name for actor in columns.actors]
-    return Compact(findings, cells.classes(), np.stack([found.x, found.y], axis=1), place, names)
+    return None if needed is None else segments_of(place, len(columns.actors), *needed)
 
 
 def _is_plain(trace: Trace, columns: Columns) -> bool:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from asyncsim.analysis.streams import Place, Streams
 
 
+_WITHOUT_LIMIT = 1 << 80
+"""More than any cell can hold, or any wait compare with."""
+
+
 @dataclass(slots=True, eq=False)
 class _Sync:
     """An operation that can be blocked, or that can let others go on; all the rest never stops anybody."""
@@ -41,9 +45,10 @@ class Frontiers:
     Memory: one vector, with a position for each actor, for each operation that can enable another one.
     """
 
-    def __init__(self, streams: Streams, guards: Guards, edges: Edges) -> None:
-        """Make one pass an actor."""
+    def __init__(self, streams: Streams, guards: Guards, edges: Edges, *, endless: bool = False) -> None:
+        """Make one pass an actor; `endless`: whoever comes to the end of its stream goes on adding without limit."""
         self.streams = streams
+        self.endless = endless
         self.lengths = [len(stream) for stream in streams.events]
         self.syncs = _synchronising(streams, guards, edges)
         self._starts: list[list[int]] = []
@@ -110,6 +115,7 @@ class _Pass:
         self._parked: dict[int, list[int]] = {}
         self._following: dict[int, list[int]] = {}
         self._late = streams.model.late
+        self._endless = frontiers.endless
 
     def run(self) -> tuple[list[int], list[list[int]]]:
         """Return from which position of the held actor on each vector holds, and the vectors."""
@@ -144,6 +150,17 @@ class _Pass:
                 work += self._apply(sync)
             if at[actor] > before and actor in self._following:
                 work += self._following.pop(actor)
+            if self._endless and at[actor] == len(own):
+                work += self._add_without_limit(own)
+
+    def _add_without_limit(self, own: list[_Sync]) -> list[int]:
+        """Give every cell that these operations add to more credits than anybody can wait for."""
+        woken: list[int] = []
+        for sync in own:
+            if sync.credits and self._credits[sync.epoch] < _WITHOUT_LIMIT:
+                self._credits[sync.epoch] += _WITHOUT_LIMIT
+                woken += self._parked.pop(sync.slot, [])
+        return woken
 
     def _may_pass(self, sync: _Sync) -> bool:
         for actor, index in sync.needs:

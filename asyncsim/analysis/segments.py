@@ -145,7 +145,7 @@ class Segments:
         """
         waits, sources, begins = blocks
         ends = np.append(begins[1:], len(waits))
-        self._place = place
+        self.place = place
         self.vectors = np.zeros((actors + len(begins), actors), np.int32)
         self.of = place.actor.astype(np.int64)
         if not len(begins):
@@ -164,8 +164,14 @@ class Segments:
             np.maximum.at(vector, place.actor[needed], place.index[needed] + 1)
             self.vectors[actors + block] = vector
 
+    def runs_away(self, held: Numbers) -> bool:
+        """Say whether, with some actor held before its ``held[a]``-th operation, another gets to its end."""
+        place, actors = self.place, len(self.place.starts) - 1
+        last = self.vectors[self.of[place.by_actor[place.starts[1:] - 1]]]
+        return bool((last <= held)[~np.eye(actors, dtype=bool)].any())
+
     def ordered(self, x: Numbers, y: Numbers) -> Numbers:
         """Say of each pair of steps, of different actors, whether one precedes the other in every schedule."""
-        place = self._place
+        place = self.place
         before = self.vectors[self.of[y], place.actor[x]] > place.index[x]
         return np.asarray(before | (self.vectors[self.of[x], place.actor[y]] > place.index[y]))

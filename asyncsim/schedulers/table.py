@@ -11,6 +11,7 @@ import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from asyncsim.schedulers.calls import Calls
 from asyncsim.schedulers.delay import Delay
 from asyncsim.schedulers.eager import Eager
 from asyncsim.schedulers.fifo import Fifo
@@ -40,6 +41,7 @@ SCHEDULERS: dict[str, Callable[..., Scheduler]] = {
     "fifo": Fifo,
     "eager": Eager,
     "random": Random,
+    "calls": Calls,
     "starve": Starve,
     "pct": Pct,
     "pos": Pos,

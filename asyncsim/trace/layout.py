@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from asyncsim.trace.declare import WORLD, Signal, Window, dtype_of, shape_for
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.region import Box, Cell, Region, spans_of
+from asyncsim.trace.region import Box, Cell, Region, Spans, spans_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,37 +32,44 @@ class WindowLayout:
         self.dirty = declared.dirty
         self.world = world
         self.first_slot = first_slot
-        self._regions: dict[tuple[int, object], Region] = {}
-        self._boxes: dict[tuple[int, Entries], Region] = {}
+        # By owner: a thousand ranks ask for a million regions, and a pair as the key would weigh as much as one.
+        self._regions: defaultdict[int, dict[object, Region]] = defaultdict(dict)
+        self._boxes: defaultdict[int, dict[Entries, Region]] = defaultdict(dict)
+        self._parts: dict[Entries, tuple[Box, tuple[int | slice, ...], tuple[int, ...], Spans]] = {}
 
     def region(self, owner: int, key: Any, holder: int) -> Region:  # noqa: ANN401 - whatever stood between the brackets
         """Return the region that ``window.at(owner)[key]`` means; `holder` is the rank that asks."""
         # Plain integers alone are looked up as they are: True and 1.0 are equal to 1, and are refused.
         plain = key.__class__ is int or (key.__class__ is tuple and all(part.__class__ is int for part in key))
-        found = self._regions.get((owner, key)) if plain else None
+        found = self._regions[owner].get(key) if plain else None
         if found is not None:
             return found
-        entries = self._entries(key, owner, holder)
-        region = self._boxes.get((owner, entries))
-        if region is None:
-            region = self._boxes[owner, entries] = self._make(owner, entries)
+        region = self._region(owner, self._entries(key, owner, holder))
         if plain:
-            self._regions[owner, key] = region
+            self._regions[owner][key] = region
         return region
 
     def from_box(self, owner: int, box: Box, whole: Sequence[bool]) -> Region:
         """Return the region of `box`; `whole[d]` says that dimension d was a slice, not a number."""
         entries = tuple(entry if keep else entry[0] for entry, keep in zip(box, whole, strict=True))
-        region = self._boxes.get((owner, entries))
+        return self._region(owner, entries)
+
+    def _region(self, owner: int, entries: Entries) -> Region:
+        known = self._boxes[owner]
+        region = known.get(entries)
         if region is None:
-            region = self._boxes[owner, entries] = self._make(owner, entries)
+            region = known[entries] = self._make(owner, entries)
         return region
 
     def _make(self, owner: int, entries: Entries) -> Region:
-        box = tuple((e, e + 1, 1) if isinstance(e, int) else e for e in entries)
-        index = tuple(e if isinstance(e, int) else slice(*e) for e in entries)
-        shape = tuple(len(range(*e)) for e in entries if not isinstance(e, int))
-        spans = spans_of(box, self.shape, self.dtype.itemsize)
+        parts = self._parts.get(entries)
+        if parts is None:
+            box = tuple((e, e + 1, 1) if isinstance(e, int) else e for e in entries)
+            index = tuple(e if isinstance(e, int) else slice(*e) for e in entries)
+            shape = tuple(len(range(*e)) for e in entries if not isinstance(e, int))
+            spans = spans_of(box, self.shape, self.dtype.itemsize)
+            parts = self._parts[entries] = (box, index, shape, spans)
+        box, index, shape, spans = parts
         slot = self.first_slot + owner
         return Region(self.name, owner, box, index, shape, self.dtype, slot, spans, self.world)
 
@@ -127,17 +135,17 @@ class SignalLayout:
         self.world = world
         self.first_slot = first_slot
         self.cells_a_rank = int(np.prod(self.shape, dtype=int))
-        self._cells: dict[tuple[int, object], Cell] = {}
+        self._cells: defaultdict[int, dict[object, Cell]] = defaultdict(dict)
 
     def cell(self, owner: int, key: Any, holder: int) -> Cell:  # noqa: ANN401 - whatever stood between the brackets
         """Return the cell that ``signal.at(owner)[key]`` means; trailing dimensions of one may be left out."""
         # Plain integers alone are looked up as they are: True and 1.0 are equal to 1, and are refused.
         plain = key.__class__ is int or (key.__class__ is tuple and all(part.__class__ is int for part in key))
-        found = self._cells.get((owner, key)) if plain else None
+        found = self._cells[owner].get(key) if plain else None
         if found is None:
             found = self._make(owner, key, holder)
             if plain:
-                self._cells[owner, key] = found
+                self._cells[owner][key] = found
         return found
 
     def _make(self, owner: int, key: Any, holder: int) -> Cell:  # noqa: ANN401

@@ -16,6 +16,7 @@ Spans = tuple[tuple[int, int], ...]
 """Half-open byte ranges within one rank's window, ascending and disjoint."""
 
 READ, WRITE, ADD = "read", "write", "add"
+_ACCESSES = {"reads": READ, "writes": WRITE, "adds": ADD}
 
 
 def spans_of(box: Box, shape: tuple[int, ...], itemsize: int) -> Spans:
@@ -71,11 +72,14 @@ class Region:
     adds: tuple[Access] = field(init=False, repr=False)
     part: tuple[int, int] | None = None
 
-    def __post_init__(self) -> None:
-        """Make the three accesses once, so that an operation allocates none."""
-        object.__setattr__(self, "reads", (Access(self, READ),))
-        object.__setattr__(self, "writes", (Access(self, WRITE),))
-        object.__setattr__(self, "adds", (Access(self, ADD),))
+    def __getattr__(self, name: str) -> tuple[Access]:
+        """Make each of the three accesses when it is first asked for; an operation then allocates none."""
+        mode = _ACCESSES.get(name)
+        if mode is None:
+            raise AttributeError(name)
+        made = (Access(self, mode),)
+        object.__setattr__(self, name, made)
+        return made
 
     def piece(self, start: int, stop: int, mode: str) -> Access:
         """Return the access to elements `start` to `stop`, in row-major order, of this region alone."""

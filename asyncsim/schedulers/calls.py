@@ -1,0 +1,58 @@
+"""Call by call: nobody begins a call before all have ended the last one, if the kernel lets them.
+
+Within a call any ready operation with the same chance. What was issued lands at once, so that a call
+leaves nothing behind. It shows what a single call does to memory: the run from which it is told whether
+a verdict holds for calls that were not made.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from asyncsim.schedulers.seeds import checked, generator
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncsim.trace.op import Op
+    from asyncsim.trace.world import Actor
+
+
+class Calls:
+    """Any of the ready operations of the earliest call.
+
+    Args:
+        seed: of the dice. The first run of a scheduler with this seed is always the same; the
+            runs of one scheduler differ.
+
+    """
+
+    __slots__ = ("_call", "_dice", "_runs", "_seed")
+
+    def __init__(self, seed: int = 0) -> None:
+        """Load the dice."""
+        self._seed = checked("calls", "seed", seed)
+        self._runs = 0
+        self._call = 0
+        self._dice = generator(seed, 0).random
+
+    def __str__(self) -> str:
+        """Write it as `make` takes it."""
+        return f"calls:seed={self._seed}"
+
+    def begin(self, actors: Sequence[Actor]) -> None:  # noqa: ARG002 - the protocol's
+        """Start a run with dice of its own."""
+        self._dice = generator(self._seed, self._runs).random
+        self._runs += 1
+        self._call = 0
+
+    def choose(self, ready: Sequence[Op]) -> Op:
+        """Return a landing if there is one; else any operation of the call that is furthest behind."""
+        if ready[-1].actor.wire:  # wires come after all other actors
+            return next(op for op in ready if op.actor.wire)
+        op = ready[int(self._dice() * len(ready))]
+        if op.call == self._call:  # mostly so: nobody needs to look at all
+            return op
+        self._call = min(op.call for op in ready)
+        behind = [op for op in ready if op.call == self._call]
+        return behind[int(self._dice() * len(behind))]

@@ -1,0 +1,70 @@
+"""Random kernels whose calls are all alike, but for thresholds that grow and buffers that take turns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from asyncsim import Kernel, Rank, Signal, Window, kernel
+
+if TYPE_CHECKING:
+    import random
+
+STORE, LOAD, NOTIFY, WAIT, BARRIER = "store", "load", "notify", "wait", "barrier"
+Body = list[tuple[str, int]]
+
+
+def looped(rng: random.Random) -> tuple[Kernel, int]:
+    """Return a kernel and the number of its ranks."""
+    ranks = rng.choice((2, 2, 3))
+    bodies: list[Body] = [[] for _ in range(ranks)]
+    for me, body in enumerate(bodies):
+        for _ in range(rng.randint(1, 2)):
+            body.append((rng.choice((STORE, LOAD)), rng.choice([me, *range(ranks)])))
+    for _ in range(rng.randint(1, 2 * ranks)):
+        giver, taker = rng.sample(range(ranks), 2)
+        _insert(rng, bodies[giver], (NOTIFY, taker))
+    given = Counter(taker for body in bodies for what, taker in body if what == NOTIFY)
+    for taker in given:
+        _insert(rng, bodies[taker], (WAIT, given[taker] if rng.random() < 0.9 else rng.randint(1, given[taker])))
+    if rng.random() < 0.3:
+        for body in bodies:
+            _insert(rng, body, (BARRIER, 0))
+    return _kernel(bodies, rng.choice((1, 1, 2, 3)), cleaning=rng.random() < 0.4), ranks
+
+
+def _insert(rng: random.Random, body: Body, op: tuple[str, int]) -> None:
+    body.insert(rng.randint(0, len(body)), op)
+
+
+def _kernel(bodies: list[Body], buffers: int, *, cleaning: bool) -> Kernel:
+    memory = [Window("w", (buffers,), initialised=True), Signal("credit", (1,)), Signal("meeting", ("P",))]
+
+    @kernel(memory=memory)
+    async def loop(rank: Rank, w: Any, credit: Any, meeting: Any) -> None:
+        buffer = rank.call % buffers
+        for what, number in bodies[rank.id]:
+            if what == STORE:
+                await rank.store(w.at(number)[buffer], 1.0)
+            elif what == LOAD:
+                await rank.load(w.at(number)[buffer])
+            elif what == NOTIFY:
+                await rank.notify(credit.at(number)[0], 1)
+            elif what == WAIT:
+                await _take(rank, credit, number, cleaning=cleaning)
+            else:
+                for other in rank.peers:
+                    await rank.notify(meeting.at(other)[rank.id], 1)
+                for other in rank.peers:
+                    await rank.wait(meeting[other] >= rank.call + 1)
+
+    return loop
+
+
+async def _take(rank: Rank, credit: Any, number: int, *, cleaning: bool) -> None:
+    """Wait for so many credits of this call, and give them back or let them add up."""
+    if cleaning:
+        await rank.wait(credit[0] >= number)
+        await rank.notify(credit[0], -number)
+    else:
+        await rank.wait(credit[0] >= number * (rank.call + 1))
