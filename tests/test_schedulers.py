@@ -27,6 +27,7 @@ EXAMPLES = (
     "fifo",
     "eager",
     "random",
+    "calls",
     "starve:rank=1",
     "pct:depth=2",
     "pos",

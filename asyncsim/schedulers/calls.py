@@ -3,6 +3,8 @@
 Within a call any ready operation with the same chance. What was issued lands at once, so that a call
 leaves nothing behind. It shows what a single call does to memory: the run from which it is told whether
 a verdict holds for calls that were not made.
+
+Source: none needed; it is what a program does that has a barrier between its calls.
 """
 
 from __future__ import annotations
