@@ -10,33 +10,20 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.op import LAND, NOTIFY, PUT_SIGNAL, SET, WAIT
+from asyncsim.analysis.symmetry import is_rotation
+from asyncsim.analysis.syncs import synchronising
 
 if TYPE_CHECKING:
     from asyncsim.analysis.edges import Edges
-    from asyncsim.analysis.guards import Goal, Guards
-    from asyncsim.analysis.streams import Place, Streams
+    from asyncsim.analysis.guards import Guards
+    from asyncsim.analysis.streams import Streams
+    from asyncsim.analysis.syncs import Sync
 
 
 _WITHOUT_LIMIT = 1 << 80
 """More than any cell can hold, or any wait compare with."""
-
-
-@dataclass(slots=True, eq=False)
-class _Sync:
-    """An operation that can be blocked, or that can let others go on; all the rest never stops anybody."""
-
-    index: int
-    slot: int = -1
-    guard: tuple[tuple[int, Goal], ...] | None = None
-    epoch: int = -1
-    credits: int = 0
-    opens: bool = False
-    owner: int = -1
-    needs: tuple[Place, ...] = ()
 
 
 class Frontiers:
@@ -50,10 +37,12 @@ class Frontiers:
         self.streams = streams
         self.endless = endless
         self.lengths = [len(stream) for stream in streams.events]
-        self.syncs = _synchronising(streams, guards, edges)
+        self.syncs = synchronising(streams, guards, edges)
+        self.rotated = is_rotation(streams, self.syncs)
+        """Whether the ranks are rotations of one another: then the passes of the first speak for all."""
         self._starts: list[list[int]] = []
         self._vectors: list[list[list[int]]] = []
-        for actor in range(len(self.syncs)):
+        for actor in range(1 if self.rotated else len(self.syncs)):
             starts, vectors = _Pass(self, actor).run()
             self._starts.append(starts)
             self._vectors.append(vectors)
@@ -62,39 +51,10 @@ class Frontiers:
         """Return how far `other` can get, as a position in its stream, with `actor` held before `index`."""
         if other == actor:
             return index
+        if self.rotated:
+            actor, other = 0, (other - actor) % len(self.syncs)
         at = bisect_right(self._starts[actor], index) - 1
         return self._vectors[actor][at][other]
-
-
-def _synchronising(streams: Streams, guards: Guards, edges: Edges) -> list[list[_Sync]]:
-    histories = streams.histories.values()
-    epoch_of = {place: epoch for history in histories for place, _, epoch in history.adds}
-    opened = {
-        epoch.opener: epoch.number for history in histories for epoch in history.epochs if epoch.opener is not None
-    }
-    sources = {source for needs in edges.values() for source in needs}
-    syncs: list[list[_Sync]] = []
-    for actor, stream in enumerate(streams.events):
-        owner, _ = streams.issuer[actor] or (actor, 0)
-        own: list[_Sync] = []
-        for index, event in enumerate(stream):
-            op = event.op
-            place = (actor, index)
-            sync = _Sync(index, owner=owner, needs=tuple(edges.get(place, ())))
-            changes = op.kind in (NOTIFY, PUT_SIGNAL, LAND) and not op.deferred
-            if op.cell is not None and op.kind == WAIT:
-                sync.slot = op.cell.slot
-                sync.guard = tuple(guards.goals[place].items())
-                if op.consume and op.amount < 0:  # to subtract a negative number is to add
-                    sync.epoch, sync.credits = epoch_of[place], -op.amount
-            elif op.cell is not None and changes and op.how == SET:
-                sync.slot, sync.epoch, sync.opens = op.cell.slot, opened[place], True
-            elif op.cell is not None and changes and op.amount > 0:
-                sync.slot, sync.epoch, sync.credits = op.cell.slot, epoch_of[place], op.amount
-            if sync.slot >= 0 or sync.needs or place in sources:
-                own.append(sync)
-        syncs.append(own)
-    return syncs
 
 
 class _Pass:
@@ -153,7 +113,7 @@ class _Pass:
             if self._endless and at[actor] == len(own):
                 work += self._add_without_limit(own)
 
-    def _add_without_limit(self, own: list[_Sync]) -> list[int]:
+    def _add_without_limit(self, own: list[Sync]) -> list[int]:
         """Give every cell that these operations add to more credits than anybody can wait for."""
         woken: list[int] = []
         for sync in own:
@@ -162,7 +122,7 @@ class _Pass:
                 woken += self._parked.pop(sync.slot, [])
         return woken
 
-    def _may_pass(self, sync: _Sync) -> bool:
+    def _may_pass(self, sync: Sync) -> bool:
         for actor, index in sync.needs:
             if self._position(actor) <= index:
                 return False
@@ -174,7 +134,7 @@ class _Pass:
                 return True
         return False
 
-    def _park(self, actor: int, sync: _Sync) -> None:
+    def _park(self, actor: int, sync: Sync) -> None:
         """Look again when what is missing may have come."""
         for other, index in sync.needs:
             if self._position(other) <= index:
@@ -182,7 +142,7 @@ class _Pass:
                 return
         self._parked.setdefault(sync.slot, []).append(actor)
 
-    def _apply(self, sync: _Sync) -> list[int]:
+    def _apply(self, sync: Sync) -> list[int]:
         """Let an operation take effect; return who may be able to go on by it."""
         if sync.opens:
             self._open[sync.epoch] = True
