@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pytest
 
+collect_ignore = ["sample_project"]  # a project of its own, which test_plugin_sample.py runs
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Register ``--thorough``."""

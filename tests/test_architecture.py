@@ -14,7 +14,7 @@ import asyncsim
 ROOT = Path(__file__).parent.parent
 FILES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-    for package in ("asyncsim", "kernels")
+    for package in ("asyncsim", "kernels", "pytest_asyncsim")
     for path in sorted((ROOT / package).rglob("*.py"))
 }
 TREES = {name: ast.parse(path.read_text("utf-8")) for name, path in FILES.items()}
@@ -30,6 +30,8 @@ BELOW = {
     "views": {"trace", "machine", "analysis", "schedulers", "collectives", "checking"},
     "cli": {"trace", "machine", "analysis", "schedulers", "collectives", "checking", "frontends", "views", "certify"},
     "certify": set(),
+    "testing": {"trace", "machine", "analysis", "schedulers", "collectives", "checking", "views"},
+    "pytest_plugin": {"trace", "machine", "checking", "views", "testing"},
 }
 """What each room may import. The files above the rooms (``asyncsim/*.py``) may import all of them."""
 
@@ -38,7 +40,7 @@ ONE_ROOM = {
     "structlog": re.compile(r"asyncsim\.trace\.jsonl"),
     "click": re.compile(r"asyncsim\.cli(\..*)?"),
     "rich": re.compile(r"asyncsim\.cli(\..*)?"),
-    "pytest": re.compile(r"asyncsim\.(pytest_plugin|testing)"),
+    "pytest": re.compile(r"asyncsim\.pytest_plugin(\..*)?|pytest_asyncsim"),
 }
 """Where each outside library may be imported."""
 

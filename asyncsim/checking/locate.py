@@ -240,6 +240,8 @@ def _pick(module: ModuleType, place: str, name: str) -> Kernel:
         if not hasattr(found, part):
             raise MisuseError(f"{place} has no kernel {name!r}; {_nearest(name, kernels, f'{place} has')}")
         found = getattr(found, part)
+    while not isinstance(found, Kernel) and isinstance(held := getattr(found, "args", None), tuple) and held:
+        found = held[-1]  # a mark of pytest's stands around it
     if not isinstance(found, Kernel):
         kind = type(found).__name__
         raise MisuseError(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import PurePath
 from types import CodeType, CoroutineType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import FrameType
 
     from asyncsim.trace.event import Site
@@ -34,28 +35,64 @@ class Frame(NamedTuple):
     awaited: object
 
 
+class Whereabouts(Protocol):
+    """Where an actor is: in which coroutine, and what is known of the one that it was found in last.
+
+    `holder` is the innermost coroutine of the kernel's, which awaits a method of Rank; `lines` has
+    the site of each of its instructions that was met.
+    """
+
+    coroutine: Any
+    holder: Any
+    lines: dict[int, Site]
+
+
 class Sites:
     """Finds sites, and remembers each instruction it has seen (line tables are slow to read)."""
 
     def __init__(self) -> None:
         """Remember nothing yet."""
         self._known: dict[tuple[int, int], _Known] = {}
+        # By the site of the callers, and the code of the callee: the site of each instruction of it.
+        self._lines: dict[tuple[Site, int], dict[int, Site]] = {}
+
+    def at(self, place: Whereabouts) -> Site:
+        """Return the same as `of` for where an actor is, which mostly is in the coroutine it was in before."""
+        holder = place.holder
+        if holder is not None:
+            inner = holder.cr_await
+            if inner.__class__ is CoroutineType and inner.cr_await.__class__ is not CoroutineType:
+                # It still waits for a method of Rank, so nobody above it has moved; only its own line may be another.
+                site = place.lines.get(holder.cr_frame.f_lasti)
+                if site is not None:
+                    return site
+        return self._found(place)
+
+    def _found(self, place: Whereabouts) -> Site:
+        """Find the coroutine that an actor is in, and note it; return its site."""
+        outer: list[_Known] = []
+        holder, inner = None, place.coroutine
+        while (below := inner.cr_await).__class__ is CoroutineType:
+            if holder is not None:
+                outer.append(self._place(holder.cr_frame))
+            holder, inner = inner, below
+        if holder is None:
+            return self.of(place.coroutine)
+        frame = holder.cr_frame
+        key = (_joined(outer), id(frame.f_code))
+        place.holder = holder
+        place.lines = self._lines.setdefault(key, {})
+        site = place.lines[frame.f_lasti] = _joined([*outer, self._place(frame)])
+        return site
 
     def of(self, coroutine: Any) -> Site:  # noqa: ANN401 - a coroutine, down to the generator it waits for
         """Return the author's innermost line and, below it, the innermost line of a composite of ours."""
-        author = composite = ""
+        found = []
         # The innermost coroutine is a method of Rank, which waits for a generator: it is left out.
-        known = self._known
         while (inner := coroutine.cr_await).__class__ is CoroutineType:
-            frame = coroutine.cr_frame
-            # The look-up of `_place`, here without a call: this runs in every step that is recorded.
-            text, ours, _ = known.get((id(frame.f_code), frame.f_lasti)) or self._place(frame)
-            if ours:
-                composite = text
-            else:
-                author, composite = text, ""
+            found.append(self._place(coroutine.cr_frame))
             coroutine = inner
-        return (author, composite) if author and composite else (author or composite,)
+        return _joined(found)
 
     def stack(self, coroutine: Any) -> list[Frame]:  # noqa: ANN401 - as above
         """Return all lines that lead to the operation, the outermost first, without those of Rank."""
@@ -82,9 +119,22 @@ class Sites:
         known = self._known.get(key)
         if known is None:
             module = module_name(frame.f_globals)
-            text = f"{shown_path(code.co_filename, module)}:{frame.f_lineno}"
+            # A test file is imported by pytest under its bare name, and shown by its path all the same.
+            path = frame.f_globals.get("__asyncsim_path__") or shown_path(code.co_filename, module)
+            text = f"{path}:{frame.f_lineno}"
             known = self._known[key] = (text, module.startswith(_PACKAGE), code)
         return known
+
+
+def _joined(lines: Sequence[_Known]) -> Site:
+    """Return the author's innermost line of these and, below it, the innermost one of ours."""
+    author = composite = ""
+    for text, ours, _ in lines:
+        if ours:
+            composite = text
+        else:
+            author, composite = text, ""
+    return (author, composite) if author and composite else (author or composite,)
 
 
 def module_name(namespace: dict[str, Any]) -> str:

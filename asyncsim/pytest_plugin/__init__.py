@@ -1,0 +1,1 @@
+"""What the pytest plugin does with kernels. Its hooks stand in `pytest_asyncsim`, which loads this when it must."""

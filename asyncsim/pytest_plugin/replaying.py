@@ -1,0 +1,134 @@
+"""``--asyncsim-replay``: instead of judging, do one recorded run again in the test that it is of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from asyncsim.checking.replay import replay
+from asyncsim.checking.symptoms import Symptoms
+from asyncsim.machine.case import Case
+from asyncsim.pytest_plugin.collecting import judged_of
+from asyncsim.pytest_plugin.naming import name_by_file
+from asyncsim.trace.errors import DivergenceError, KernelError, TraceError
+from asyncsim.trace.event import STEP_LIMIT, STOPPED
+from asyncsim.trace.jsonl import read_trace
+from asyncsim.trace.token import PREFIX, Token, decode
+from asyncsim.views.report import case_text
+from asyncsim.views.run import run_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from asyncsim.checking.replay import Replayed
+    from asyncsim.machine.kernel import Kernel
+    from asyncsim.trace.event import Trace
+
+_RECORD = pytest.StashKey["Token | Trace"]()
+JUDGE = "judge"
+"""A test with this fixture may judge any kernel."""
+
+
+def load(config: pytest.Config) -> None:
+    """Read the recorded run that the option names.
+
+    Raises:
+        pytest.UsageError: it cannot be read.
+
+    """
+    text = config.getoption("asyncsim_replay")
+    path = Path(config.invocation_params.dir, text)
+    try:
+        if not text.startswith(PREFIX) and not path.is_file():
+            raise pytest.UsageError(f"--asyncsim-replay: {text!r} is no trace file; a token begins with {PREFIX!r}")
+        config.stash[_RECORD] = decode(text) if text.startswith(PREFIX) else read_trace(path)
+    except TraceError as error:
+        raise pytest.UsageError(f"--asyncsim-replay: {error}") from None
+
+
+def select(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the tests that the recorded run can be of."""
+    kept = [item for item in items if _can_be_of(item, config)]
+    left_out = [item for item in items if item not in kept]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = kept
+
+
+def record_of(config: pytest.Config, kernel: Kernel, ranks: int, how: Mapping[str, Any]) -> Token | Trace | None:
+    """Return the recorded run, if there is one and it is of this kernel in this case."""
+    record = config.stash.get(_RECORD, None)
+    if record is None or not _same_case(record, ranks, how) or not _same_kernel(record, kernel):
+        return None
+    return record
+
+
+def follow(record: Token | Trace, kernel: Kernel) -> None:
+    """Do the run again, and fail the test if the run shows a failure, or is not the recorded one."""
+    __tracebackhide__ = True
+    try:
+        again = replay(record, kernel)
+    except DivergenceError as error:
+        told = (
+            f"this is not the recorded run any more: {error}\n"
+            "the kernel does something else now; judge it again, without --asyncsim-replay"
+        )
+    except KernelError as error:
+        told = f"replayed {len(error.trace.events)} steps; the kernel raises: {error}"
+    else:
+        told = _failure(record, again, kernel)
+    if told:
+        pytest.fail(told, pytrace=False)
+
+
+def _failure(record: Token | Trace, again: Replayed, kernel: Kernel) -> str:
+    """Say what fails in a run that was done again; nothing: empty."""
+    run = again.run
+    case = run.case
+    # Without the limit of steps that a replay has.
+    symptoms = Symptoms(Case(kernel, case.ranks, case.calls, case.memory, case.seed, edits=case.edits))
+    findings = [found for found in symptoms.findings(run) if not _broken_off(record, found.kind)]
+    if not findings:
+        return ""
+    return f"replayed {again.steps} steps of {case_text(case)}\n{run_text(run, findings, symptoms.differences(run))}"
+
+
+def may_replay(item: pytest.Item) -> bool:
+    """Say whether a test can do a recorded run again: it carries the mark, or has the fixture."""
+    return JUDGE in getattr(item, "fixturenames", ()) or judged_of(item) is not None
+
+
+def _can_be_of(item: pytest.Item, config: pytest.Config) -> bool:
+    judged = judged_of(item)
+    if judged is None:
+        return may_replay(item)
+    record = config.stash[_RECORD]
+    if judged.kernel is not None:
+        name_by_file(judged.kernel, config)
+    same = _same_case(record, judged.ranks, {"memory": judged.memory, **judged.marked.how})
+    return same and (judged.kernel is None or _same_kernel(record, judged.kernel))
+
+
+def _same_kernel(record: Token | Trace, kernel: Kernel) -> bool:
+    """Compare names; a kernel whose file was named from another folder is known by the file's content."""
+    ref, source = (
+        (record.kernel, record.source) if isinstance(record, Token) else (record.header.kernel, record.header.source)
+    )
+    same_name = ref.rpartition(":")[2] == kernel.ref.rpartition(":")[2]
+    return ref == kernel.ref or (same_name and source == kernel.source)
+
+
+def _same_case(record: Token | Trace, ranks: int, how: Mapping[str, Any]) -> bool:
+    was = record if isinstance(record, Token) else record.header
+    counted = record.ranks if isinstance(record, Token) else record.header.world.ranks
+    asked = (ranks, how.get("calls", 2), how.get("memory", "sc"), how.get("seed", 0))
+    return (counted, was.calls, was.memory, was.seed) == asked
+
+
+def _broken_off(record: Token | Trace, kind: str) -> bool:
+    """Say whether only the record ended there, not the run."""
+    footer = None if isinstance(record, Token) else record.footer
+    ending = record.ending if isinstance(record, Token) else None if footer is None else footer.ending
+    return kind == STEP_LIMIT and ending == STOPPED
