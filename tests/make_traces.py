@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from asyncsim.checking.check import check
 from asyncsim.machine.kernel import kernels_of
-from kernels import all_reduce, reduce_scatter
+from kernels import all_reduce, in_place, reduce_scatter, zero
 from kernels.field import CASES
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from asyncsim.trace.finding import Expected
 
 FOLDER = Path(__file__).resolve().parent.parent / "traces"
-EXHIBITS = (reduce_scatter, all_reduce)
+EXHIBITS = (reduce_scatter, all_reduce, in_place, zero)
 """The exhibits whose findings about order are kept, beside the field corpus."""
 
 
