@@ -233,7 +233,8 @@ async def _judged(case: Case, save: Path | None) -> Report:
     try:
         return await check.aio(
             case.kernel, ranks=case.ranks, calls=case.calls, memory=case.memory,
-            seed=case.seed, edits=case.edits, budget=BUDGET, samples=SAMPLES, shrinking=SHRINKING,
+            seed=case.seed, edits=case.edits, engine="direct" if case.edits else "trio",
+            budget=BUDGET, samples=SAMPLES, shrinking=SHRINKING,
             save=save,
         )  # fmt: skip
     except KernelError as error:
@@ -247,7 +248,7 @@ async def _judged(case: Case, save: Path | None) -> Report:
 async def _fair(case: Case) -> str:
     """Return the token of the fair run of a case."""
     try:
-        run = await simulate.aio(case, Fifo(), record="fifo")
+        run = await simulate.aio(case, Fifo(), record="fifo", engine="direct")
     except KernelError as error:
         return encode(Token.of(case.header("fifo"), error.trace.choices, ending=STOPPED))
     return encode(Token.of(case.header("fifo"), run.choices, ending=run.ending))

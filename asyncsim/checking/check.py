@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from asyncsim.checking.witness import Witness
     from asyncsim.machine.case import Run
     from asyncsim.machine.kernel import Kernel
+    from asyncsim.machine.simulate import Engine
     from asyncsim.trace.event import Digest, Event, Trace
 
 SAMPLES = 200
@@ -54,9 +55,11 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
     seed: int = 0,
     edits: Sequence[str] = (),
     scheduler: str = "fifo",
+    engine: Engine = "trio",
     budget: int = BUDGET,
     samples: int = SAMPLES,
     shrinking: int = SHRINK_STEPS,
+    max_steps: int | None = None,
     save: Path | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Report:
@@ -73,9 +76,11 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
         seed: of the inputs.
         edits: what is removed from the kernel or added to it, as texts: "skip kernels/x.py:99".
         scheduler: of the reference run, as text; the verdict does not depend on it.
+        engine: of the reference run and the fair one: "trio" or "direct". Whatever more is run is run directly.
         budget: how many executions an exhaustive exploration may take; 0: none is tried.
         samples: how many schedules to sample where that is not enough either.
         shrinking: how many steps it may cost to shrink one witness.
+        max_steps: how long a run may be; None: as long as a collective may be.
         save: a directory; each witness is written there as soon as it is found.
         progress: called after every schedule.
 
@@ -90,9 +95,10 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 0:
         raise MisuseError(f"budget={budget!r}; give the number of executions that may be explored, 0 for none")
     started = time.perf_counter()
-    case = Case(kernel, ranks, calls, memory, seed, edits=edits)
+    case = Case(kernel, ranks, calls, memory, seed, max_steps, edits)
     checking = _Check(case, Keeper(case, save), budget, samples, progress)
     checking.shrinking = shrinking
+    checking.engine = engine
     report = await checking.run(scheduler)
     report.seconds = time.perf_counter() - started
     return report
@@ -109,6 +115,7 @@ class _Check:
         self.budget = budget
         self.samples = samples
         self.shrinking = SHRINK_STEPS
+        self.engine: Engine = "trio"
         self.exhausted = False
         self.explored = False
         self.progress = progress
@@ -120,12 +127,12 @@ class _Check:
 
     async def run(self, scheduler: str) -> Report:
         """Run the reference, analyse it, and judge what the analysis suspects."""
-        fair = await self._simulate("fifo")
+        fair = await self._simulate("fifo", self.engine)
         self.judge.take_as_reference(fair)
         self.notes += [
             f"the edit {edit!r} changed nothing: nothing that it is for came from there" for edit in fair.unapplied
         ]
-        reference = fair if scheduler == "fifo" else await self._simulate(scheduler)
+        reference = fair if scheduler == "fifo" else await self._simulate(scheduler, self.engine)
         analysis = analyse(_trace(reference), fair=_trace(fair))
         # What a run shows by itself is told of the fair one: another may show what a race did to it.
         of_fair = analysis if reference is fair else analyse(_trace(fair))
@@ -158,9 +165,9 @@ class _Check:
             proof=(_trace(reference), analysis) if verdict == PROVED else None,
         )  # fmt: skip
 
-    async def _simulate(self, scheduler: str) -> Run:
+    async def _simulate(self, scheduler: str, engine: Engine) -> Run:
         self.schedules += 1
-        return await simulate.aio(self.case, make(scheduler), record=scheduler)
+        return await simulate.aio(self.case, make(scheduler), record=scheduler, engine=engine)
 
     async def _judge_run(self, run: Run, analysis: Analysis) -> None:
         """Take what a run itself shows, in the analysis's words where it has them."""
@@ -201,7 +208,7 @@ class _Check:
     async def _look_for_hidden_state(self, reference: Run) -> None:
         """Repeat the run under a second schedule: without findings, the streams must be the same."""
         try:
-            second = await self._simulate("random:seed=1")
+            second = await self._simulate("random:seed=1", "direct")
         except KernelError as error:
             finding = Finding("hidden-state", f"under a second schedule the kernel raises: {error}", harmful=True)
             self.findings.append(finding)

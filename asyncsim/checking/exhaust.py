@@ -152,7 +152,7 @@ class Exhausting:
     async def _execute(self) -> tuple[Sequence[Op], bool]:
         """Make the next execution; return what waits at its end, and whether its last step cut it short."""
         try:
-            run = await simulate.aio(self._case, self._walk)
+            run = await simulate.aio(self._case, self._walk, engine="direct")
         except KernelError as error:
             why = f"the kernel raises under this schedule: {error}"
             self._note("raises", Finding("wrong-result", why, harmful=True), None)
@@ -173,7 +173,8 @@ class Exhausting:
 
     async def _waiting(self, run: Run) -> Sequence[Op]:
         """Return the waits that nobody was there to let pass. Only a recorded run tells them; so repeat it."""
-        trace = (await simulate.aio(self._case, Replay(run.choices), record=NAME)).trace
+        again = await simulate.aio(self._case, Replay(run.choices), record=NAME, engine="direct")
+        trace = again.trace
         if trace is None or trace.footer is None:
             raise RuntimeError("a recorded run has no trace")
         return [event.op for event in trace.footer.pending]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from asyncsim.machine.gate import Scheduler
     from asyncsim.machine.kernel import Kernel
+    from asyncsim.machine.simulate import Engine
 
 RUNS = 200
 
@@ -68,6 +69,7 @@ async def explore(  # noqa: PLR0913 - each is a choice of the user's
     memory: str = "sc",
     seed: int = 0,
     scheduler: str | None = None,
+    engine: Engine = "trio",
     runs: int = RUNS,
     save: Path | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -81,6 +83,7 @@ async def explore(  # noqa: PLR0913 - each is a choice of the user's
         memory: the memory model.
         seed: of the inputs, and of the first schedule; the n-th schedule has seed + n.
         scheduler: as text, "pct:depth=3"; None: every rank starved, then PCT, POS and random in turn.
+        engine: of the fair run that comes first: "trio" or "direct". The schedules are run directly.
         runs: how many schedules.
         save: a directory; the first witness of each kind of failure is written there at once.
         progress: called after every schedule.
@@ -95,7 +98,8 @@ async def explore(  # noqa: PLR0913 - each is a choice of the user's
     case = Case(kernel, ranks, calls, memory, seed)
     judge = Judge(case)
     keeper = Keeper(case, save)
-    fair = await simulate.aio(case, Fifo(), record="fifo")  # recorded: only then are forgotten awaits noticed
+    # Recorded: only then are forgotten awaits noticed.
+    fair = await simulate.aio(case, Fifo(), record="fifo", engine=engine)
     judge.take_as_reference(fair)
     steps = len(fair.choices)
     plan = mixed_plan(ranks, seed, steps) if scheduler is None else seeded_plan(scheduler, seed, steps)
@@ -161,7 +165,7 @@ class Sampling:
     async def _one(self, text: str, scheduler: Scheduler) -> None:
         recorder = Choices(scheduler)
         try:
-            run = await simulate.aio(self._case, recorder)
+            run = await simulate.aio(self._case, recorder, engine="direct")
         except KernelError as error:
             finding = Finding("wrong-result", f"the kernel raises under this schedule: {error}", harmful=True)
             await self._note("raises", finding, recorder.choices, text, None)

@@ -47,7 +47,8 @@ class Keeper:
         if self._save is None:
             return kept
         try:
-            trace = (await simulate.aio(self._case, Replay(choices), record=SCHEDULER)).trace
+            run = await simulate.aio(self._case, Replay(choices), record=SCHEDULER, engine="direct")
+            trace = run.trace
         except KernelError as error:
             trace = error.trace
         if trace is None or trace.footer is None:

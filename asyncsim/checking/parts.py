@@ -60,7 +60,7 @@ async def parts_of(case: Case, *, fine: bool = False) -> list[Part]:
         if kind is not None:
             found.update(dict.fromkeys(_parts(kind, frames, fine=fine)))
 
-    await simulate.aio(case, Fifo(), watch=watch)
+    await simulate.aio(case, Fifo(), watch=watch, engine="direct")
     return list(found)
 
 

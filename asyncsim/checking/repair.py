@@ -132,7 +132,7 @@ class _Search:
         """Return what one run of the edited kernel says is wrong; None: it does not even end."""
         case = replace(self._case, edits=tuple(map(str, edits)))
         try:
-            run = await simulate.aio(case, Fifo(), record="fifo")
+            run = await simulate.aio(case, Fifo(), record="fifo", engine="direct")
         except KernelError:
             return None
         if run.ending != COMPLETE or run.trace is None:
@@ -169,7 +169,7 @@ def _cost(places: Sequence[_Place]) -> tuple[int, float]:
 async def _places(case: Case, first: Side) -> list[_Place]:
     """Return every place for a barrier to which all ranks come equally often."""
     visits = _Visits(case)
-    await simulate.aio(case, Fifo(), watch=visits.watch)
+    await simulate.aio(case, Fifo(), watch=visits.watch, engine="direct")
     return list(visits.places(first))
 
 

@@ -19,6 +19,7 @@ from asyncsim.trace.values import encode_data
 
 if TYPE_CHECKING:
     from asyncsim.machine.kernel import Kernel
+    from asyncsim.machine.simulate import Engine
     from asyncsim.trace.event import Event, Header
 
 _OPEN_ENDED = (None, STOPPED)
@@ -42,7 +43,7 @@ class Replayed:
 
 
 @Blocking
-async def replay(recorded: Trace | Token, kernel: Kernel) -> Replayed:
+async def replay(recorded: Trace | Token, kernel: Kernel, *, engine: Engine = "trio") -> Replayed:
     """Do a recorded run again.
 
     Of a trace, every step is compared: operation, place, phase, source line, data, value of the
@@ -53,6 +54,7 @@ async def replay(recorded: Trace | Token, kernel: Kernel) -> Replayed:
     Args:
         recorded: a trace, or a token.
         kernel: the kernel, which the caller has found by the recorded name or otherwise.
+        engine: "trio" or "direct".
 
     Raises:
         DivergenceError: the run does something else than was recorded.
@@ -63,9 +65,9 @@ async def replay(recorded: Trace | Token, kernel: Kernel) -> Replayed:
     source = recorded.source if isinstance(recorded, Token) else recorded.header.source
     source_changed = source != kernel.source
     if isinstance(recorded, Token):
-        run = await _follow_token(recorded, kernel, source_changed=source_changed)
+        run = await _follow_token(recorded, kernel, engine, source_changed=source_changed)
     else:
-        run = await _follow_trace(recorded, kernel, source_changed=source_changed)
+        run = await _follow_trace(recorded, kernel, engine, source_changed=source_changed)
     return Replayed(run, steps=len(run.choices), source_changed=source_changed)
 
 
@@ -76,18 +78,18 @@ def _case(recorded: Token | Header, kernel: Kernel, ranks: int, max_steps: int) 
     )  # fmt: skip
 
 
-async def _follow_token(token: Token, kernel: Kernel, *, source_changed: bool) -> Run:
+async def _follow_token(token: Token, kernel: Kernel, engine: Engine, *, source_changed: bool) -> Run:
     steps = len(token.choices)
     # One step more than there are choices, so that a run that goes on asks for one, and is told.
     case = _case(token, kernel, token.ranks, steps + (token.ending not in (STEP_LIMIT, STOPPED)))
-    run = await _simulated(case, Replay(token.choices), "replay", steps, stops=token.ending in _OPEN_ENDED)
+    run = await _simulated(case, Replay(token.choices), "replay", steps, engine, stops=token.ending in _OPEN_ENDED)
     _check_stopped(token.ending, run, source_changed=source_changed)
     if token.ending not in _OPEN_ENDED and run.ending != token.ending:
         raise DivergenceError(_differ("the ending", token.ending, run.ending), step=steps)
     return run
 
 
-async def _follow_trace(trace: Trace, kernel: Kernel, *, source_changed: bool) -> Run:
+async def _follow_trace(trace: Trace, kernel: Kernel, engine: Engine, *, source_changed: bool) -> Run:
     header = trace.header
     footer = trace.footer
     steps = len(trace.events)
@@ -100,11 +102,11 @@ async def _follow_trace(trace: Trace, kernel: Kernel, *, source_changed: bool) -
         raise DivergenceError(described, step=0)
     scheduler = Replay(trace.choices, trace.events)
     try:
-        run = await _simulated(case, scheduler, header.scheduler, steps, stops=ending in _OPEN_ENDED)
+        run = await _simulated(case, scheduler, header.scheduler, steps, engine, stops=ending in _OPEN_ENDED)
     except DivergenceError as error:
         # Another operation is often the echo of another value. Look for that, in the steps before.
         before = replace(case, max_steps=error.step)
-        _compare_events(trace, await _recorded(before, trace.choices), source_changed=source_changed)
+        _compare_events(trace, await _recorded(before, trace.choices, engine), source_changed=source_changed)
         raise
     except KernelError as error:
         _compare_events(trace, error.trace, source_changed=source_changed)
@@ -118,17 +120,19 @@ async def _follow_trace(trace: Trace, kernel: Kernel, *, source_changed: bool) -
     return run
 
 
-async def _recorded(case: Case, choices: list[str]) -> Trace | None:
+async def _recorded(case: Case, choices: list[str], engine: Engine) -> Trace | None:
     try:
-        return (await simulate.aio(case, Replay(choices), record="")).trace
+        return (await simulate.aio(case, Replay(choices), record="", engine=engine)).trace
     except KernelError as error:
         return error.trace  # type: ignore[no-any-return]
 
 
-async def _simulated(case: Case, scheduler: Replay, record: str, steps: int, *, stops: bool) -> Run:
+async def _simulated(  # noqa: PLR0913 - what is run, and how
+    case: Case, scheduler: Replay, record: str, steps: int, engine: Engine, *, stops: bool
+) -> Run:
     """Run it, for so many steps; `stops` says that a kernel may raise after the last of them."""
     try:
-        run = await simulate.aio(case, scheduler, record=record)
+        run = await simulate.aio(case, scheduler, record=record, engine=engine)
     except KernelError as error:
         made = len(error.trace.events)
         if made < steps or not stops:

@@ -10,7 +10,7 @@ from asyncsim.analysis.mismatch import call_mismatches
 from asyncsim.analysis.streams import Streams
 from asyncsim.checking.outcome import Difference, Judge, compare
 from asyncsim.machine.case import MISSING, Case
-from asyncsim.machine.simulate import simulate
+from asyncsim.machine.direct import drive
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.trace.digest import digest_value
 from asyncsim.trace.errors import KernelError
@@ -35,7 +35,7 @@ class Symptoms:
         self._judge = Judge(case)
         self._fair: Run | None = None
         try:
-            self._fair = simulate(case, Fifo())
+            self._fair = drive(case, Fifo())
         except KernelError:
             return
         self._judge.take_as_reference(self._fair)

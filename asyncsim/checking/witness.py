@@ -204,7 +204,7 @@ async def _attempt(case: Case, judge: Judge, schedulers: Sequence[Meeting | Hold
     for scheduler in schedulers:
         choices = Choices(scheduler)
         try:
-            run = await simulate.aio(case, choices)
+            run = await simulate.aio(case, choices, engine="direct")
         except KernelError as error:
             shown = f"the kernel raises in one order: {error}"
             return Witness(True, True, shown, tuple(choices.choices), schedules=len(runs) + 1)  # noqa: FBT003
@@ -233,7 +233,7 @@ async def _compare(judge: Judge, runs: list[Run]) -> Witness:
 async def _words(finding: Finding, run: Run) -> str:
     if finding.kind == DEADLOCK:
         # Witnesses run without a recorder; the one that hangs runs again with it, to say who waits, and why for ever.
-        again = await simulate.aio(run.case, Replay(run.choices), record="replay")
+        again = await simulate.aio(run.case, Replay(run.choices), record="replay", engine="direct")
         why = f": {deadlock(Streams(again.trace)).why}" if again.trace is not None else ""
         return f"it hangs after {len(run.choices)} steps{why}"
     return finding.why if finding.kind == "wrong-result" else f"{finding.kind}: {finding.why}"

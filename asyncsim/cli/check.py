@@ -11,7 +11,7 @@ from asyncsim.checking.check import check
 from asyncsim.cli.certify import write_certificate
 from asyncsim.cli.field import show_field
 from asyncsim.cli.judge import judge_all
-from asyncsim.cli.options import Options, shared_options
+from asyncsim.cli.options import Options, engine_option, shared_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from asyncsim.checking.explore import Progress
     from asyncsim.checking.report import Report
     from asyncsim.machine.kernel import Kernel
+    from asyncsim.machine.simulate import Engine
 
 
 @click.command("check")
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Write a proof that `asyncsim certify` checks; of one kernel at one P.",
 )
+@engine_option
 @shared_options
 @click.pass_context
 def check_command(  # noqa: PLR0913 - one argument an option
@@ -40,6 +42,7 @@ def check_command(  # noqa: PLR0913 - one argument an option
     corpus: str | None,
     explain: bool,
     certificate: Path | None,
+    engine: Engine,
     options: Options,
 ) -> None:
     """Prove or refute a kernel from one run.
@@ -74,6 +77,7 @@ def check_command(  # noqa: PLR0913 - one argument an option
             calls=options.calls,
             memory=options.memory,
             seed=options.seed,
+            engine=engine,
             save=options.save,
             progress=progress,
         )

@@ -8,23 +8,25 @@ import click
 
 from asyncsim.checking.explore import RUNS, Progress, explore
 from asyncsim.cli.judge import judge_all
-from asyncsim.cli.options import Options, shared_options
+from asyncsim.cli.options import Options, engine_option, shared_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from asyncsim.checking.report import Report
     from asyncsim.machine.kernel import Kernel
+    from asyncsim.machine.simulate import Engine
 
 
 @click.command("explore")
 @click.argument("kernels", metavar="KERNEL...", nargs=-1, required=True)
 @click.option("--scheduler", metavar="NAME[:arg=value]", help="Who goes next, such as random or pct:depth=3.")
 @click.option("--runs", type=click.IntRange(min=1), default=RUNS, show_default=True, help="How many schedules.")
+@engine_option
 @shared_options
 @click.pass_context
-def explore_command(
-    ctx: click.Context, kernels: tuple[str, ...], *, scheduler: str | None, runs: int, options: Options
+def explore_command(  # noqa: PLR0913 - one argument an option
+    ctx: click.Context, kernels: tuple[str, ...], *, scheduler: str | None, runs: int, engine: Engine, options: Options
 ) -> None:
     """Run a kernel under many schedules.
 
@@ -45,6 +47,7 @@ def explore_command(
             memory=options.memory,
             seed=options.seed,
             scheduler=scheduler,
+            engine=engine,
             runs=runs,
             save=options.save,
             progress=progress,

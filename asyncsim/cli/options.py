@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from asyncsim.machine.simulate import ENGINES
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.late import MODELS, model_of
 
@@ -95,6 +96,15 @@ _SHARED = (
         help="Write the trace of each witness to this folder.",
     ),
     click.option("--json", is_flag=True, help="Print JSON: one object for one kernel and one P, else an array."),
+)
+
+
+engine_option = click.option(
+    "--engine",
+    type=click.Choice(ENGINES),
+    default=ENGINES[0],
+    show_default=True,
+    help="What drives the reference run; direct is a bare loop, and the run is the same.",
 )
 
 

@@ -9,6 +9,7 @@ import click
 
 from asyncsim.checking.replay import replay
 from asyncsim.checking.symptoms import Symptoms
+from asyncsim.cli.options import engine_option
 from asyncsim.cli.recorded import Recorded, case_fields, kernel_option, load, recorded_argument, warn_if_changed
 from asyncsim.machine.case import Case
 from asyncsim.trace.errors import KernelError
@@ -20,15 +21,18 @@ from asyncsim.views.run import run_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from asyncsim.machine.simulate import Engine
+
 BAD_INPUT = 2
 
 
 @click.command("replay")
 @recorded_argument
 @kernel_option
+@engine_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
-def replay_command(ctx: click.Context, recorded: str, *, name: str | None, as_json: bool) -> None:
+def replay_command(ctx: click.Context, recorded: str, *, name: str | None, engine: Engine, as_json: bool) -> None:
     """Do a recorded run again, and show what it showed.
 
     The exit status is 1 if the failure is there again, 0 if the run shows none, and 2 if the run is
@@ -43,7 +47,7 @@ def replay_command(ctx: click.Context, recorded: str, *, name: str | None, as_js
     warn_if_changed(record)
     case = Case(record.kernel, **case_fields(record))
     try:
-        again = replay(record.data, record.kernel)
+        again = replay(record.data, record.kernel, engine=engine)
     except KernelError as error:
         steps, ending = len(error.trace.events), STOPPED
         findings: Sequence[Finding] = [Finding("wrong-result", f"the kernel raises: {error}", harmful=True)]

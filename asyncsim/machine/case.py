@@ -72,7 +72,15 @@ class Case:
 
     def views(self, rank: int) -> Sequence[Any]:
         """Return the kernel's own memory as `rank` sees it."""
-        return self.world.views(rank)[: len(self.kernel.memory)]
+        found = self._views.get(rank)
+        if found is None:
+            found = self._views[rank] = self.world.views(rank)[: len(self.kernel.memory)]
+        return found
+
+    @cached_property
+    def _views(self) -> dict[int, Sequence[Any]]:
+        """What was handed out so far; it holds no values, so all runs share it."""
+        return {}
 
     @cached_property
     def inputs(self) -> list[list[Any]]:
@@ -97,11 +105,16 @@ class Case:
         """The source lines met so far."""
         return Sites()
 
+    @cached_property
+    def _source(self) -> str:
+        """The digest of the kernel's file, which is read once."""
+        return self.kernel.source
+
     def header(self, scheduler: str) -> Header:
         """Return the header of a trace of this case."""
         kernel = self.kernel
         return Header(
-            kernel.ref, kernel.source, self.world, self.calls, self.memory, self.seed, scheduler, tuple(self.edits),
+            kernel.ref, self._source, self.world, self.calls, self.memory, self.seed, scheduler, tuple(self.edits),
         )  # fmt: skip
 
 

@@ -7,7 +7,6 @@ under which it lands later.
 from __future__ import annotations
 
 import operator
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.trace.op import (
@@ -30,7 +29,7 @@ from asyncsim.trace.op import (
     TEST,
     WAIT,
 )  # fmt: skip
-from asyncsim.trace.region import ADD
+from asyncsim.trace.region import ADD, READ
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,34 +52,6 @@ class CellOverflow(Exception):  # noqa: N818 - not an error of the caller: the r
     """A cell would leave its integer range, and its signal was not declared ``wrap=True``."""
 
 
-def _load(memory: Memory, op: Op) -> Tile:
-    return memory.read(op.accesses[0].region)
-
-
-def _store(memory: Memory, op: Op) -> None:
-    access = op.accesses[0]
-    if access.mode == ADD:
-        memory.add(access.region, op.payload)
-    else:
-        memory.write(access.region, op.payload)
-
-
-def _copy(memory: Memory, op: Op) -> Tile:
-    """Get and put: the last access is the destination; before it, if it is in a window, the source."""
-    target = op.accesses[-1]
-    tile: Tile = op.payload if op.payload is not None else memory.read(op.accesses[0].region)
-    if target.mode == ADD:
-        memory.add(target.region, tile)
-    elif target.mode != "read":  # a copy of elements onto themselves only reads
-        memory.write(target.region, tile)
-    return tile
-
-
-def _notify(memory: Memory, op: Op) -> None:
-    assert op.cell is not None  # noqa: S101 - for the type checker: Rank makes no notify without a cell
-    change_cell(memory, op.cell, op.how, op.amount)
-
-
 def change_cell(memory: Memory, cell: Cell, how: str, amount: int) -> None:
     """Add to a cell, or set it.
 
@@ -96,51 +67,12 @@ def change_cell(memory: Memory, cell: Cell, how: str, amount: int) -> None:
     memory.cells[cell.slot] = value
 
 
-def _wait(memory: Memory, op: Op) -> int | None:
-    return consume(memory, op) if op.consume else None
-
-
 def consume(memory: Memory, op: Op) -> int:
     """Subtract what a consuming wait waited for, and return what the cell held before."""
-    assert op.cell is not None  # noqa: S101 - as above
+    assert op.cell is not None  # noqa: S101 - for the type checker: a wait has a cell
     seen = memory.cells[op.cell.slot]
     change_cell(memory, op.cell, ATOMIC_ADD, -op.amount)
     return seen
-
-
-def _put_signal(memory: Memory, op: Op) -> Tile:
-    tile = _copy(memory, op)
-    _notify(memory, op)
-    return tile
-
-
-def _nothing(memory: Memory, op: Op) -> None:
-    """Fence and quiet have nothing to order; start, join and sync concern the gate alone."""
-
-
-def _test(memory: Memory, op: Op) -> bool:
-    assert op.cell is not None  # noqa: S101 - as above
-    return COMPARE[op.how](memory.cells[op.cell.slot], op.amount)
-
-
-EFFECTS: dict[str, Callable[[Memory, Op], Any]] = {
-    LOAD: _load,
-    REMOTE_LOAD: _load,
-    STORE: _store,
-    REMOTE_STORE: _store,
-    GET: _copy,
-    PUT: _copy,
-    NOTIFY: _notify,
-    WAIT: _wait,
-    TEST: _test,
-    PUT_SIGNAL: _put_signal,
-    POLL: _load,
-    FENCE: _nothing,
-    QUIET: _nothing,
-    START: _nothing,
-    JOIN: _nothing,
-    SYNC: _nothing,
-}
 
 
 def satisfied(op: Op, tile: Tile) -> bool:
@@ -168,12 +100,36 @@ class Immediate:
     def __init__(self, memory: Memory) -> None:
         """Act on `memory`."""
         self._memory = memory
-        self.table = {kind: partial(effect, memory) for kind, effect in EFFECTS.items()}
+        self._cells = memory.cells
+        self._read = memory.read
+        self._write = memory.write
+
+    @property
+    def table(self) -> dict[str, Callable[[Op], Any]]:
+        """What an operation of each kind does; made when asked, or memory would wait for the garbage collector."""
+        return {
+            LOAD: self._load,
+            REMOTE_LOAD: self._load,
+            STORE: self._store,
+            REMOTE_STORE: self._store,
+            GET: self._copy,
+            PUT: self._copy,
+            NOTIFY: self._notify,
+            WAIT: self._wait,
+            TEST: self.passes,
+            PUT_SIGNAL: self._put_signal,
+            POLL: self._load,
+            FENCE: _nothing,
+            QUIET: _nothing,
+            START: _nothing,
+            JOIN: _nothing,
+            SYNC: _nothing,
+        }
 
     def passes(self, op: Op) -> bool:
         """Say whether a wait, poll or quiet can go on now."""
         if op.cell is not None:
-            return COMPARE[op.how](self._memory.cells[op.cell.slot], op.amount)
+            return COMPARE[op.how](self._cells[op.cell.slot], op.amount)
         if op.kind == POLL:
             return satisfied(op, self._memory.peek(op.accesses[0].region))
         return True
@@ -181,8 +137,43 @@ class Immediate:
     def seen(self, op: Op) -> int:
         """Return the value of an operation's cell, which is the same for everybody."""
         assert op.cell is not None  # noqa: S101 - for the type checker: the caller knows
-        return self._memory.cells[op.cell.slot]
+        return self._cells[op.cell.slot]
 
     def fresh(self) -> Sequence[Op]:
         """Nothing ever lands later."""
         return ()
+
+    def _load(self, op: Op) -> Tile:
+        return self._read(op.accesses[0].region)
+
+    def _store(self, op: Op) -> None:
+        access = op.accesses[0]
+        if access.mode == ADD:
+            self._memory.add(access.region, op.payload)
+        else:
+            self._write(access.region, op.payload)
+
+    def _copy(self, op: Op) -> Tile:
+        """Get and put: the last access is the destination; before it, if it is in a window, the source."""
+        target = op.accesses[-1]
+        tile: Tile = op.payload if op.payload is not None else self._read(op.accesses[0].region)
+        if target.mode == ADD:
+            self._memory.add(target.region, tile)
+        elif target.mode != READ:  # a copy of elements onto themselves only reads
+            self._write(target.region, tile)
+        return tile
+
+    def _notify(self, op: Op) -> None:
+        change_cell(self._memory, op.cell, op.how, op.amount)  # type: ignore[arg-type]  # a notify has a cell
+
+    def _put_signal(self, op: Op) -> Tile:
+        tile = self._copy(op)
+        self._notify(op)
+        return tile
+
+    def _wait(self, op: Op) -> int | None:
+        return consume(self._memory, op) if op.consume else None
+
+
+def _nothing(op: Op) -> None:
+    """Fence and quiet have nothing to order; start, join and sync concern the gate alone."""

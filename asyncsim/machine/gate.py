@@ -73,16 +73,19 @@ class Gate:
         self.memory = memory
         self.choices: list[Actor] = []
         self.ending: str | None = None
-        self.last: Op | None = None
         self.observer: Callable[[Op, Any], None] | None = None
         self._effects = effects
+        self._passes = effects.passes
         self._table = effects.table
         self._late = effects.late
         self._scheduler = scheduler
+        self._choose = scheduler.choose
         self._max_steps = max_steps
         self._moving = moving
         self._ready: list[Op] = []
         self._orders: list[int] = []
+        # Where the chosen one stood. Mostly it comes back there, so its place is kept until it is known.
+        self._gap = -1
         self._waits: dict[int, list[Op]] = {}
         # The other operations that can block. Few stand here, so each is looked at after every step.
         self._parked: list[Op] = []
@@ -92,20 +95,28 @@ class Gate:
     def arrive(self, op: Op) -> None:
         """Stand at the gate with the next operation."""
         self._moving -= 1
-        if op.kind == WAIT:
-            self._waits.setdefault(op.cell.slot, []).append(op)  # type: ignore[union-attr]  # a wait has a cell
-            if not self._effects.passes(op):
+        kind = op.kind
+        if kind == WAIT:
+            slot = op.cell.slot  # type: ignore[union-attr]  # a wait has a cell
+            waits = self._waits.get(slot)
+            if waits is None:
+                waits = self._waits[slot] = []
+            waits.append(op)
+            if not self._passes(op):
+                self._close_gap()
                 return
-        elif op.kind in _PARKING:
+        elif kind in _PARKING:
             self._parked.append(op)
-            if op.kind == SYNC:
+            if kind == SYNC:
                 self._synced[op.link] = self._synced.get(op.link, 0) + 1
             self._look_at_parked()
             return
-        order = op.actor.order
-        at = bisect_left(self._orders, order)
-        self._orders.insert(at, order)
-        self._ready.insert(at, op)
+        gap = self._gap
+        if gap >= 0 and self._orders[gap] == op.actor.order:
+            self._ready[gap] = op
+            self._gap = -1
+        else:
+            self._make_ready(op)
 
     def enter(self) -> None:
         """Note that an actor was started, and is on its way."""
@@ -114,6 +125,7 @@ class Gate:
     def leave(self, actor: Actor) -> None:
         """Note that an actor has finished and will not come back."""
         self._moving -= 1
+        self._close_gap()
         self._finished.add(actor.name)
         if self._parked:
             self._look_at_parked()
@@ -123,50 +135,54 @@ class Gate:
 
         Wires have no task: a landing that is chosen happens here, and the next choice follows.
         """
+        ready, orders = self._ready, self._orders
         while not self._moving and self.ending is None:
-            ready = self._ready
             if not ready:
                 self.ending = DEADLOCK if self._parked or any(self._waits.values()) else COMPLETE
                 return None
             if len(self.choices) >= self._max_steps:
                 self.ending = STEP_LIMIT
                 return None
-            op = self._scheduler.choose(ready)
-            at = bisect_left(self._orders, op.actor.order) if op.__class__ is Op else len(ready)
+            op = self._choose(ready)
+            at = bisect_left(orders, op.actor.order) if op.__class__ is Op else len(ready)
             if at == len(ready) or ready[at] is not op:
                 who = type(self._scheduler).__name__
                 raise MisuseError(f"{who} chose {op}, which is not among the ready operations")
-            del ready[at], self._orders[at]
             if not op.actor.wire:
+                self._gap = at
                 return op
+            del ready[at], orders[at]
             self.perform(op)
         return None
 
     def perform(self, op: Op) -> Any:  # noqa: ANN401, C901 - every step comes through here
         """Let a chosen operation take effect, and return what its actor gets."""
-        self.choices.append(op.actor)
-        if op.kind == WAIT:
-            self._waits[op.cell.slot].remove(op)  # type: ignore[union-attr]
-        elif op.kind in _PARKING:
+        actor = op.actor
+        self.choices.append(actor)
+        cell = op.cell
+        waits = None
+        if cell is not None:
+            waits = self._waits.get(cell.slot)
+            if op.kind == WAIT:
+                waits.remove(op)  # type: ignore[union-attr]  # it stands there
+        elif self._parked and op.kind in _PARKING:
             self._parked.remove(op)
         try:
             outcome = self._table[op.kind](op)
         except CellOverflow:
             self.ending = OVERFLOW
-            self.last = op
+            self._close_gap()
             outcome = None
         if self.observer is not None:
             self.observer(op, outcome)
         if self._late:
             for landing in self._effects.fresh():
                 self._make_ready(landing)
-        if op.cell is not None:
-            waits = self._waits.get(op.cell.slot)
-            if waits:
-                self._recheck(waits)
+        if waits:
+            self._recheck(waits)
         if self._parked:
             self._look_at_parked()
-        if not op.actor.wire:
+        if not actor.wire:
             self._moving += 1
         return outcome
 
@@ -176,14 +192,22 @@ class Gate:
         ready = [op for op in self._ready if op.kind != WAIT and op.kind not in _PARKING]
         return sorted(ready + blocked, key=lambda op: op.actor.order)
 
+    def _close_gap(self) -> None:
+        """Take the chosen operation away: its actor does not come back to the place where it stood."""
+        if self._gap >= 0:
+            del self._ready[self._gap], self._orders[self._gap]
+            self._gap = -1
+
     def _make_ready(self, op: Op) -> None:
+        if self._gap >= 0:
+            self._close_gap()
         at = bisect_left(self._orders, op.actor.order)
         self._orders.insert(at, op.actor.order)
         self._ready.insert(at, op)
 
     def _recheck(self, waits: Sequence[Op]) -> None:
         """Wake the waits of a changed cell that now pass, and park again those that no longer do."""
-        passes = self._effects.passes
+        passes = self._passes
         for op in waits:
             self._place(op, ready=passes(op))
 
@@ -200,6 +224,8 @@ class Gate:
 
     def _place(self, op: Op, *, ready: bool) -> None:
         """Put an operation among the ready ones, or take it away."""
+        if self._gap >= 0:
+            self._close_gap()
         at = bisect_left(self._orders, op.actor.order)
         was = at < len(self._ready) and self._ready[at] is op
         if ready and not was:

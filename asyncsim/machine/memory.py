@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,7 @@ class Memory:
         """Make every window zero, or as declared, and every cell its start value."""
         self.arrays: list[Tile] = []
         self._written: list[Tile | None] = []
+        self._shared: list[bool] = []
         # A region that was once seen written stays so: the second look costs one set lookup.
         self._whole: set[Region] = set()
         self.unwritten: list[Region] = []
@@ -45,7 +47,10 @@ class Memory:
                 elif window.dirty is not None:
                     array[...] = window.dirty
                 self.arrays.append(array)
-                self._written.append(None if window.initialised else np.zeros(shape, bool))
+                # Views of one memory share what they know of it, byte by byte.
+                known = np.zeros(array.nbytes, np.int8) if window.shared else np.zeros(shape, bool)
+                self._written.append(None if window.initialised else known)
+                self._shared.append(window.shared)
         self.cells: list[int] = []
         for signal in world.signals:
             self.cells += [signal.start] * (signal.cells_a_rank * world.ranks)
@@ -54,28 +59,40 @@ class Memory:
         """Return a private copy of the region; note it if nobody wrote some element of it."""
         if region not in self._whole and not self._is_written(region):
             self.unwritten.append(region)
-        tile: Tile = self.arrays[region.slot][region.index].copy()
+        tile: Tile = self._array(region)[region.index].copy()
         return tile
+
+    def _array(self, region: Region) -> Tile:
+        """Return the window that a region is in, as that window sees its memory."""
+        array = self.arrays[region.slot]
+        return array if region.over is None else _seen_as(array, region)
+
+    def _known(self, region: Region) -> Tile | None:
+        """Return what was written of that window, non-zero for each element; None: all may be read."""
+        written = self._written[region.slot]
+        if written is None or not self._shared[region.slot]:
+            return written
+        return _mask(written, region, self.arrays[region.slot].shape)
 
     def peek(self, region: Region, deposits: Sequence[Deposit] = ()) -> Tile:
         """Return a private copy of the region for a look that is no load; `deposits` as for `read_over`."""
         array = self.arrays[region.slot]
         if deposits:
             array = array.copy()
-            for deposit in deposits:
-                _deposit(array, *deposit)
-        tile: Tile = array[region.index].copy()
-        return tile
+            for access, tile in deposits:
+                _deposit(_seen_as(array, access.region), access, tile)
+        seen: Tile = _seen_as(array, region)[region.index].copy()
+        return seen
 
     def write(self, region: Region, tile: Tile) -> None:
         """Store the tile."""
-        self.arrays[region.slot][region.index] = tile
+        self._array(region)[region.index] = tile
         if region not in self._whole:
             self._mark(region)
 
     def add(self, region: Region, tile: Tile) -> None:
         """Add the tile, element by element, in the window's dtype (integers wrap, as in hardware)."""
-        array = self.arrays[region.slot]
+        array = self._array(region)
         box = tuple(slice(*dim) for dim in region.box)
         with np.errstate(all="ignore"):
             array[box] += tile.reshape(array[box].shape)
@@ -84,8 +101,8 @@ class Memory:
 
     def deposit(self, access: Access, tile: Tile) -> None:
         """Let data land: store or add a tile, or the piece of it that the access is for."""
-        _deposit(self.arrays[access.region.slot], access, tile)
-        written = self._written[access.region.slot]
+        _deposit(self._array(access.region), access, tile)
+        written = self._known(access.region)
         if written is not None:
             _mark(written, access.region)
 
@@ -97,25 +114,49 @@ class Memory:
         written = self._written[region.slot]
         if written is not None:
             known = written.copy()
+            shape = self.arrays[region.slot].shape
+            shared = self._shared[region.slot]
             for access, _ in deposits:
-                _mark(known, access.region)
-            if not _elements(known, region).all():
+                _mark(_mask(known, access.region, shape) if shared else known, access.region)
+            if not _full(_elements(_mask(known, region, shape) if shared else known, region)):
                 self.unwritten.append(region)
         return self.peek(region, deposits)
 
     def _is_written(self, region: Region) -> bool:
         """Say whether every element of the region was written by somebody, or declared initialised."""
-        written = self._written[region.slot]
-        if written is None or bool(written[region.index].all()):
+        written = self._known(region)
+        if written is None or _full(written[region.index]):
             self._whole.add(region)
             return True
         return False
 
     def _mark(self, region: Region) -> None:
-        written = self._written[region.slot]
+        written = self._known(region)
         if written is not None:
-            written[region.index] = True
+            written[region.index] = -1
         self._whole.add(region)
+
+
+def _seen_as(array: Tile, region: Region) -> Tile:
+    """Return an array as the window of a region sees it: itself, or another view of its first bytes."""
+    return array if region.over is None else _view(array, region.over, region.dtype)
+
+
+def _view(array: Tile, shape: tuple[int, ...], dtype: Any) -> Tile:  # noqa: ANN401 - numpy's dtype, or its name
+    dtype = np.dtype(dtype)
+    size = math.prod(shape) * dtype.itemsize
+    seen: Tile = array.reshape(-1).view(np.int8)[:size].view(dtype).reshape(shape)
+    return seen
+
+
+def _mask(written: Tile, region: Region, whole: tuple[int, ...]) -> Tile:
+    """Return bytes that were written as elements of a region's window; -1 in each is all ones."""
+    return _view(written, whole if region.over is None else region.over, f"i{region.dtype.itemsize}")
+
+
+def _full(written: Tile) -> bool:
+    """Say whether every element was written, in all its bytes."""
+    return bool(written.all() if written.dtype == bool else (written == -1).all())
 
 
 def _box(array: Tile, region: Region) -> Tile:
@@ -144,4 +185,4 @@ def _deposit(array: Tile, access: Access, tile: Tile) -> None:
 def _mark(written: Tile, region: Region) -> None:
     target = _box(written, region)
     start, stop = region.part or (0, target.size)
-    target.flat[start:stop] = True
+    target.flat[start:stop] = -1

@@ -43,14 +43,13 @@ from asyncsim.trace.op import (
     WAIT,
     Op,
 )  # fmt: skip
-from asyncsim.trace.region import Cell, Region
+from asyncsim.trace.region import Cell, Condition, Region
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
 
     from asyncsim.machine.memory import Tile
     from asyncsim.trace.declare import Group
-    from asyncsim.trace.region import Condition
     from asyncsim.trace.world import Actor, World
 
 _Result = TypeVar("_Result")
@@ -84,7 +83,7 @@ class Rank:
         """Act as `actor` in `world`; `deferred`: what it does to peers lands later."""
         self._home = actor.rank
         self._be(WORLD, world.groups[WORLD])
-        self._whole = self
+        self._whole: Rank | None = None  # a rank that led to itself would wait for the garbage collector
         self.call = 0
         self.phase_name = ""
         self.actor = actor
@@ -101,7 +100,7 @@ class Rank:
         self.members = members
         self.id = members.index(self._home)
         self.size = len(members)
-        self.peers = tuple(peer for peer in range(self.size) if peer != self.id)
+        self.peers = (*range(self.id), *range(self.id + 1, self.size))
 
     def within(self, group: Group) -> Rank:
         """Return this rank as a member of a group, for the present call.
@@ -112,13 +111,13 @@ class Rank:
         members = self._world.members(group, self._home)
         team = Rank(self.actor, self._world, deferred=self._deferred)
         team._be(group.name, members)
-        team._whole, team._streams, team._barriers = self._whole, self._streams, self._barriers
+        team._whole, team._streams, team._barriers = self._whole or self, self._streams, self._barriers
         team.call, team.note, team.open_streams = self.call, self.note, self.open_streams
         return team
 
     def phase(self, name: str) -> Phase:
         """Label what happens in a ``with`` block, for reports and traces."""
-        return Phase(self._whole, name)
+        return Phase(self._whole or self, name)
 
     def collective(self, name: str, **facts: Any) -> None:  # noqa: ANN401 - texts, numbers, dtypes, tuples of these
         """Say that this rank now takes part in a collective, as every rank must that is in the same group.
@@ -277,9 +276,9 @@ class Rank:
         known = cell.__class__ is Cell and cell.world is self._world and value.__class__ is int and op == ATOMIC_ADD
         if not (known and cell.low <= value <= cell.high):
             value = change_of(self._home, NOTIFY, cell, value, op, self._world)
-        if order not in ("release", "relaxed"):
+        relaxed = order != "release"
+        if relaxed and order != "relaxed":
             raise MisuseError(f"rank {self._home}: notify of {cell}: order={order!r}; use 'release' or 'relaxed'")
-        relaxed = order == "relaxed"
         deferred = self._deferred
         step = Op(self.actor, NOTIFY, (), cell, op, value, False, None, self.call, False, relaxed, "", deferred)  # noqa: FBT003
         await _stand_at_gate(step)
@@ -292,8 +291,12 @@ class Rank:
             consume: subtract the compared value as it passes; otherwise the cell stays as it is.
 
         """
-        check_condition(self._home, "wait", condition, self._world)
-        cell, how, expected = condition.cell, condition.compare, condition.expected
+        if condition.__class__ is not Condition:
+            check_condition(self._home, "wait", condition, self._world)
+        cell = condition.cell
+        if cell.owner != self._home or cell.world is not self._world:
+            check_condition(self._home, "wait", condition, self._world)
+        how, expected = condition.compare, condition.expected
         await _stand_at_gate(Op(self.actor, WAIT, (), cell, how, expected, bool(consume), None, self.call))
 
     async def test(self, condition: Condition) -> bool:

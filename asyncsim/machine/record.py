@@ -25,15 +25,17 @@ class Place:
     """Where one actor is: its rank, and the coroutine it is suspended in.
 
     While an edit makes it do something that its program does not, `inserted` says where that stands;
-    `last` is then where the program came to last.
+    `last` is then where the program came to last. `holder` and `lines` are what `Sites` found there.
     """
 
-    __slots__ = ("coroutine", "inserted", "last", "rank")
+    __slots__ = ("coroutine", "holder", "inserted", "last", "lines", "rank")
 
     def __init__(self, rank: Rank) -> None:
         """Start before the first call."""
         self.rank = rank
         self.coroutine: Any = None
+        self.holder: Any = None
+        self.lines: dict[int, Site] = {}
         self.inserted: Site | None = None
         self.last: Site = ()
 
@@ -58,6 +60,8 @@ class Recorder:
         self.collectives: list[Collective] = []
         self.clock: Callable[[], float] | None = None
         """Tells the virtual time of the step that was just taken, in seconds, if the scheduler has any."""
+        self.told: Callable[[Event], None] | None = None
+        """Is told of each event as it happens, if the scheduler asks for it: to write a trace while it grows."""
         self._issues: dict[tuple[str, int], Event] = {}
         self._counts: dict[int, int] = {}
         self._late = late
@@ -67,6 +71,7 @@ class Recorder:
         self._seen = seen
         self._places = places
         self._sites = sites
+        self._site = sites.at
 
     def __call__(self, op: Op, outcome: Any) -> None:  # noqa: ANN401 - whatever an effect returns
         """Note a step that was just taken."""
@@ -76,12 +81,13 @@ class Recorder:
         else:  # as `_where` says, here without a call: this runs in every step that is recorded
             place = self._places[actor.order]
             rank = place.rank
-            call, phase, at = rank.call, rank.phase_name, place.inserted or self._sites.of(place.coroutine)
+            call, phase, at = rank.call, rank.phase_name, place.inserted or self._site(place)
         data: bytes | None = None
         have: int | None = None
         if op.accesses:
             tile = op.payload if outcome is None else outcome
-            data = None if tile is None else tile.tobytes()
+            if tile is not None:
+                data = tile.tobytes()
         cell = op.cell
         if cell is not None:
             # A consuming wait has changed the cell by now, and says what it saw.
@@ -89,18 +95,20 @@ class Recorder:
                 have = outcome
             else:
                 have = self._seen(op) if self._late else self._cells[cell.slot]
-        found = len(self._found)
-        unwritten = found > self._unwritten
-        self._unwritten = found
+        unwritten = len(self._found) > self._unwritten
+        if unwritten:
+            self._unwritten = len(self._found)
         time = None if self.clock is None else self.clock()
         events = self.events
         event = Event(len(events), op, call, phase, at, data, have, unwritten, time)
         events.append(event)
+        if self.told is not None:
+            self.told(event)
         if self._late and not actor.wire:
-            count = self._counts.get(op.actor.order, 0)
-            self._counts[op.actor.order] = count + 1
+            count = self._counts.get(actor.order, 0)
+            self._counts[actor.order] = count + 1
             if op.deferred:
-                self._issues[op.actor.name, count] = event
+                self._issues[actor.name, count] = event
 
     def pending(self, op: Op) -> Event:
         """Describe an operation that still stands at the gate."""
@@ -114,7 +122,7 @@ class Recorder:
             return issue.call, issue.phase, issue.at
         place = self._places[op.actor.order]
         rank = place.rank
-        return rank.call, rank.phase_name, place.inserted or self._sites.of(place.coroutine)
+        return rank.call, rank.phase_name, place.inserted or self._site(place)
 
     def collective(self, rank: Rank, name: str, facts: Mapping[str, Any]) -> None:
         """Note that a task, which runs just now, takes part in a collective."""
@@ -128,6 +136,8 @@ class Recorder:
 
 def _fact(rank: Rank, key: str, value: Any) -> str:  # noqa: ANN401 - refused if it is no fact
     """Write a fact, the same in every process."""
+    if value.__class__ is str:
+        return value
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
         return np.dtype(value).name
     if isinstance(value, tuple | list):

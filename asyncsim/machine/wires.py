@@ -40,6 +40,8 @@ from asyncsim.trace.op import (
 from asyncsim.trace.region import ADD, READ, spans_overlap
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from asyncsim.machine.memory import Deposit, Memory, Tile
     from asyncsim.trace.region import Cell, Region
     from asyncsim.trace.world import Actor
@@ -91,7 +93,11 @@ class Wires:
         self._generation: dict[int, int] = {}
         self._issued: dict[int, int] = {}
         self._sequence = 0
-        self.table = dict.fromkeys(KINDS, self.perform)
+
+    @property
+    def table(self) -> dict[str, Callable[[Op], Any]]:
+        """What an operation of each kind does at its own step."""
+        return dict.fromkeys(KINDS, self.perform)
 
     def passes(self, op: Op) -> bool:
         """Say whether a wait, poll or quiet can go on now, in the eyes of its actor."""

@@ -16,6 +16,7 @@ Extent = int | Literal["P"] | Callable[[int], int]
 WORLD = "world"
 """What the group of all ranks is called."""
 
+_MOST_SHARED = 8
 _SIGNAL_DTYPES = ("int8", "int16", "int32", "int64")
 
 
@@ -120,6 +121,9 @@ class Window:
         dirty: start content instead of zeros: one number for every element, or "random"
             (drawn from the seed of the run). Still unwritten, unless `initialised`.
         group: whose it is; None: the world's.
+        over: the name of a window that is declared before: this one is another view of its memory, as an
+            array of this shape and dtype, from its first byte on. It starts as that one does, and is no
+            longer than it. Where two views share a byte, an access to one is an access to the other.
 
     """
 
@@ -130,6 +134,7 @@ class Window:
     initialised: bool = False
     dirty: float | Literal["random"] | None = None
     group: Group | None = None
+    over: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what no run could use."""
@@ -137,6 +142,8 @@ class Window:
         _check_group(f"window {self.name!r}", self.group)
         dtype_of(self.dtype, f"window {self.name!r}")
         shape_for(self.shape, None, f"window {self.name!r}")
+        if self.over:
+            self._check_over()
         if isinstance(self.dirty, str) and self.dirty != "random":
             raise MisuseError(f"window {self.name!r}: dirty={self.dirty!r}; give a number or 'random'")
         if self.dirty is not None and self.dirty != "random":
@@ -144,6 +151,21 @@ class Window:
                 np.array(self.dirty, dtype_of(self.dtype))
             except (TypeError, ValueError, OverflowError) as error:
                 raise MisuseError(f"window {self.name!r}: dirty={self.dirty!r} is no {self.dtype}") from error
+
+    def _check_over(self) -> None:
+        """Refuse what a view of another window's memory cannot say for itself."""
+        _check_name("window", self.over)
+        if self.initialised or self.dirty is not None or self.group is not None:
+            raise MisuseError(
+                f"window {self.name!r} is over {self.over!r}, whose memory it shares: "
+                "initialised, dirty and group are said there"
+            )
+        size = dtype_of(self.dtype).itemsize
+        if size > _MOST_SHARED:
+            raise MisuseError(
+                f"window {self.name!r} is over {self.over!r}: views of one memory hold elements of at most "
+                f"{_MOST_SHARED} bytes, not {size}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,15 @@ def digest_value(value: Any) -> str:  # noqa: ANN401 - what a kernel returned
     return digest_bytes(b"".join(_parts(value)))
 
 
+@cache
+def _heading(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    """Write what an array is; every output of every run asks for it, and numpy makes names anew each time."""
+    return f"{dtype.name}{shape}".encode()
+
+
 def _parts(value: Any) -> list[bytes]:  # noqa: ANN401
+    if value.__class__ is np.ndarray and value.dtype.kind != "O":
+        return [_heading(value.dtype, value.shape), value.tobytes()]
     if isinstance(value, list | tuple):
         return [f"({len(value)}".encode(), *(part for item in value for part in _parts(item))]
     if value is None or isinstance(value, str):
@@ -28,5 +37,5 @@ def _parts(value: Any) -> list[bytes]:  # noqa: ANN401
     if isinstance(value, np.ndarray | np.generic | bool | int | float | complex):
         array = np.asarray(value)
         if array.dtype.kind != "O":
-            return [f"{array.dtype.name}{array.shape}".encode(), array.tobytes()]
+            return [_heading(array.dtype, array.shape), array.tobytes()]
     raise MisuseError(f"an output is {value!r}; a kernel returns arrays, numbers, texts, None, or tuples of them")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
@@ -15,14 +16,23 @@ from asyncsim.trace.region import Box, Cell, Region, Spans, spans_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_MOST_SHARED = 8
 Entries = tuple[int | tuple[int, int, int], ...]
 
 
 class WindowLayout:
     """A window with its shape in numbers, and the regions that were asked for so far."""
 
-    def __init__(self, declared: Window, members: tuple[int, ...], *, first_slot: int, world: object) -> None:
-        """Settle the shape for these ranks, whose it is."""
+    def __init__(
+        self,
+        declared: Window,
+        members: tuple[int, ...],
+        *,
+        first_slot: int,
+        world: object,
+        over: WindowLayout | None = None,
+    ) -> None:
+        """Settle the shape for these ranks, whose it is; `over` is the window whose memory it shares."""
         self.name = declared.name
         self.dtype = dtype_of(declared.dtype)
         self.shape = shape_for(declared.shape, len(members), f"window {declared.name!r}")
@@ -30,12 +40,28 @@ class WindowLayout:
         self.group = WORLD if declared.group is None else declared.group.name
         self.initialised = declared.initialised
         self.dirty = declared.dirty
+        self.shared = False
+        """Whether another window is over this one."""
+        self._mixed = False
+        self.over = over
+        if over is not None:
+            _check_over(self, over)
         self.world = world
         self.first_slot = first_slot
         # By owner: a thousand ranks ask for a million regions, and a pair as the key would weigh as much as one.
         self._regions: defaultdict[int, dict[object, Region]] = defaultdict(dict)
         self._boxes: defaultdict[int, dict[Entries, Region]] = defaultdict(dict)
         self._parts: dict[Entries, tuple[Box, tuple[int | slice, ...], tuple[int, ...], Spans]] = {}
+
+    @property
+    def mixed(self) -> bool:
+        """Whether windows of different dtypes share this memory: their atomic adds do not commute."""
+        return self._mixed if self.over is None else self.over.mixed
+
+    def share(self, over: WindowLayout) -> None:
+        """Take note that another window is over this one."""
+        self.shared = True
+        self._mixed = self._mixed or over.dtype != self.dtype
 
     def region(self, owner: int, key: Any, holder: int) -> Region:  # noqa: ANN401 - whatever stood between the brackets
         """Return the region that ``window.at(owner)[key]`` means; `holder` is the rank that asks."""
@@ -71,7 +97,8 @@ class WindowLayout:
             parts = self._parts[entries] = (box, index, shape, spans)
         box, index, shape, spans = parts
         slot = self.first_slot + owner
-        return Region(self.name, owner, box, index, shape, self.dtype, slot, spans, self.world)
+        over = None if self.over is None else self.shape
+        return Region(self.name, owner, box, index, shape, self.dtype, slot, spans, self.world, over=over)
 
     def _entries(self, key: Any, owner: int, holder: int) -> Entries:  # noqa: ANN401
         keys = key if isinstance(key, tuple) else (key,)
@@ -117,6 +144,21 @@ class WindowLayout:
 
     def _place(self, owner: int, holder: int) -> str:
         return f"rank {holder}, indexing window {self.name!r} of rank {owner}"
+
+
+def _check_over(window: WindowLayout, over: WindowLayout) -> None:
+    """Refuse a view that its memory does not hold."""
+    sizes = [math.prod(each.shape) * each.dtype.itemsize for each in (window, over)]
+    if over.over is not None or over.dtype.itemsize > _MOST_SHARED:
+        raise MisuseError(
+            f"window {window.name!r} cannot be over {over.name!r}, which is over another one itself, or holds elements "
+            f"of more than {_MOST_SHARED} bytes"
+        )
+    if sizes[0] > sizes[1]:
+        raise MisuseError(
+            f"window {window.name!r} is over {over.name!r} and has {sizes[0]} bytes; that one has {sizes[1]}"
+        )
+    over.share(window)
 
 
 class SignalLayout:

@@ -56,6 +56,7 @@ class Region:
     `slot` numbers the (window, owner) pair within its world; `index` is what numpy takes;
     `shape` is the shape of a tile loaded from here. Of a region that is one *piece* of another,
     `part` says which of its elements, in row-major order, and `spans` are those of the piece alone.
+    Of a window that is over another one, `slot` is that one's, and `over` the own shape of the whole.
     """
 
     window: str
@@ -71,6 +72,7 @@ class Region:
     writes: tuple[Access] = field(init=False, repr=False)
     adds: tuple[Access] = field(init=False, repr=False)
     part: tuple[int, int] | None = None
+    over: tuple[int, ...] | None = None
 
     def __getattr__(self, name: str) -> tuple[Access]:
         """Make each of the three accesses when it is first asked for; an operation then allocates none."""
@@ -196,6 +198,8 @@ class Cell:
 
     def __ge__(self, expected: int) -> Condition:
         """Wait until at least that."""
+        if expected.__class__ is int and self.low <= expected <= self.high:  # what nearly every wait asks for
+            return Condition(self, "Ge", expected)
         return self._condition("Ge", expected)
 
     def __lt__(self, expected: int) -> Condition:

@@ -79,8 +79,12 @@ class World:
                 raise MisuseError(f"two declarations are called {name!r}; give each a name of its own")
             if isinstance(declared, Window):
                 members = self._members(declared.group)
-                window = WindowLayout(declared, members, first_slot=len(self.windows) * ranks, world=self)
-                self.windows.append(window)
+                over = self._over(declared)
+                slot = len(self.windows) * ranks if over is None else over.first_slot
+                members = members if over is None else over.members
+                window = WindowLayout(declared, members, first_slot=slot, world=self, over=over)
+                if over is None:
+                    self.windows.append(window)
                 self.layouts[declared.name] = window
             elif isinstance(declared, Signal):
                 signal = SignalLayout(declared, self._members(declared.group), first_slot=cells, world=self)
@@ -90,6 +94,9 @@ class World:
             else:
                 raise MisuseError(f"memory holds {declared!r}; declare Window(...) and Signal(...)")
         self.cells = cells
+        windows = (layout for layout in self.layouts.values() if isinstance(layout, WindowLayout))
+        self.mixed = frozenset(window.name for window in windows if window.mixed)
+        """The windows whose memory is shared by one of another dtype."""
 
     def members(self, group: Group, holder: int) -> tuple[int, ...]:
         """Return the members of a group that rank `holder` is one of."""
@@ -101,6 +108,17 @@ class World:
     def views(self, rank: int) -> tuple[WindowView | SignalView | OutsideView, ...]:
         """Return the memory as `rank` sees it: what a kernel gets, in the order of declaration."""
         return tuple(_view(layout, rank) for layout in self.layouts.values())
+
+    def _over(self, declared: Window) -> WindowLayout | None:
+        """Return the window whose memory a declared one shares."""
+        if not declared.over:
+            return None
+        found = self.layouts.get(declared.over)
+        if not isinstance(found, WindowLayout):
+            raise MisuseError(
+                f"window {declared.name!r} is over {declared.over!r}, which is no window that is declared before it"
+            )
+        return found
 
     def _members(self, group: Group | None) -> tuple[int, ...]:
         if group is None:
@@ -184,7 +202,10 @@ class WindowView:
     def at(self, peer: int) -> WindowView:
         """Return the same window of rank `peer`, a number of the group whose it is."""
         layout = self._layout
-        return WindowView(layout, _peer(peer, layout.members, layout.name, self.holder), self.holder)
+        members = layout.members
+        if peer.__class__ is not int or not 0 <= peer < len(members):
+            return WindowView(layout, _peer(peer, members, layout.name, self.holder), self.holder)
+        return WindowView(layout, members[peer], self.holder)
 
     def __getitem__(self, key: Any) -> Region:  # noqa: ANN401 - whatever numpy's basic indexing takes
         """Return a region: integers and slices, one a dimension, missing ones mean all."""
@@ -220,7 +241,10 @@ class SignalView:
     def at(self, peer: int) -> SignalView:
         """Return the same signal of rank `peer`, a number of the group whose it is."""
         layout = self._layout
-        return SignalView(layout, _peer(peer, layout.members, layout.name, self.holder), self.holder)
+        members = layout.members
+        if peer.__class__ is not int or not 0 <= peer < len(members):
+            return SignalView(layout, _peer(peer, members, layout.name, self.holder), self.holder)
+        return SignalView(layout, members[peer], self.holder)
 
     def __getitem__(self, key: Any) -> Cell:  # noqa: ANN401 - whatever numpy's basic indexing takes
         """Return one cell; trailing dimensions of extent 1 may be left out."""

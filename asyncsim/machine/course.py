@@ -1,0 +1,223 @@
+"""A run under way: what is the same whichever engine drives it.
+
+Each actor has a *life*, a generator: it stops whenever its actor has come to the gate with an
+operation, and is resumed when that operation was chosen. An engine starts lives, asks the gate whose
+turn it is whenever one has stopped or ended, and resumes that one. That is all an engine does.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from asyncsim.machine.case import MISSING, Run, checked, copied
+from asyncsim.machine.edit import Editor
+from asyncsim.machine.effect import Immediate
+from asyncsim.machine.failure import FOREIGN, kernel_error
+from asyncsim.machine.gate import Effects, Gate
+from asyncsim.machine.memory import Memory
+from asyncsim.machine.rank import Rank
+from asyncsim.machine.record import Place, Recorder
+from asyncsim.machine.wires import Wires
+from asyncsim.trace.digest import digest_value
+from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.event import STOPPED, Footer, Trace
+from asyncsim.trace.late import model_of
+from asyncsim.trace.op import START, Op
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
+    from asyncsim.machine.case import Case
+    from asyncsim.machine.edit import Watch
+    from asyncsim.machine.gate import Scheduler
+    from asyncsim.machine.stream import Stream
+    from asyncsim.trace.event import Collective, Event
+    from asyncsim.trace.world import Actor
+
+    Life = Generator[Op, None, None]
+    _Start = Callable[[Place, int], Any]
+    """Starts the program for a call, and returns its coroutine."""
+    _Take = Callable[[Place, int, Any], None]
+    """Takes what the program returned."""
+
+
+class Course:
+    """One run under way.
+
+    Args:
+        case: what is run.
+        scheduler: makes every choice.
+        record: the scheduler as text, for the header of the trace; None: no trace is kept.
+        watch: is told of each operation of the kernel, before it stands at the gate.
+
+    """
+
+    def __init__(self, case: Case, scheduler: Scheduler, record: str | None, watch: Watch | None) -> None:
+        """Make the memory, and a life for every rank, none of which has begun."""
+        world = case.world
+        self._case = case
+        self._inputs = case.inputs  # made here, where a mistake in them reaches the caller as it is
+        self._memory = Memory(world, case.seed)
+        model = model_of(case.memory)
+        effects: Effects = Wires(self._memory, model) if model.late else Immediate(self._memory)
+        self.gate = Gate(self._memory, effects, scheduler, moving=world.ranks, max_steps=case.step_limit)
+        self._deferred = model.late
+        self._places: dict[int, Place] = {}
+        self._outputs: list[list[Any]] = [[MISSING] * world.ranks for _ in range(case.calls)]
+        self._pending: list[Event] = []
+        self._collectives: list[Collective] = []
+        self._record = record
+        self._recorder: Recorder | None = None
+        if record is not None:
+            self._recorder = Recorder(self._memory, effects.seen, self._places, case.sites, late=model.late)
+            self._recorder.clock = getattr(scheduler, "now", None)
+            self._recorder.told = getattr(scheduler, "told", None)
+        self.gate.observer = self._recorder
+        self._editor: Editor | None = None
+        if case.edits or watch is not None:
+            self._editor = Editor(case.changes, world, case.sites, watch, deferred=model.late)
+        self.unstarted: list[tuple[Actor, Life]] = [(actor, self._of_rank(actor)) for actor in reversed(world.actors)]
+        """The lives that are to begin, the last one first, each when the one before stands at the gate."""
+        scheduler.begin(world.actors)
+
+    def end(self) -> None:
+        """Note what the run leaves, now, while the kernels still stand at their lines; the gate knows its ending."""
+        if self._recorder is not None:
+            self._pending = [self._recorder.pending(op) for op in self.gate.pending()]
+            self._collectives = list(self._recorder.collectives)
+
+    def result(self) -> Run:
+        """Return the run, which has ended."""
+        ending = self.gate.ending
+        if ending is None:
+            raise RuntimeError("the run stopped without an ending")
+        choices = [actor.name for actor in self.gate.choices]
+        unwritten = [str(region) for region in self._memory.unwritten]
+        unapplied = () if self._editor is None else self._editor.unapplied
+        trace = self._trace(ending)
+        return Run(self._case, choices, self._outputs, ending, unwritten, self._memory.arrays, trace, unapplied)
+
+    def _of_rank(self, actor: Actor) -> Life:
+        """Return the life of a rank: all its calls."""
+        return self._live(self._place(actor), range(self._case.calls), self._start, self._take)
+
+    def _start(self, place: Place, call: int) -> Any:  # noqa: ANN401 - what an author's function returned
+        """Start a call of the kernel."""
+        rank = place.rank
+        rank.call = call
+        rank.phase_name = ""
+        home = rank.actor.rank
+        return self._case.kernel.start(rank, copied(self._inputs[call][home]), self._case.views(home))
+
+    def _take(self, place: Place, call: int, value: Any) -> None:  # noqa: ANN401 - checked here
+        self._outputs[call][place.rank.actor.rank] = checked(value)
+
+    def _of_stream(self, stream: Stream[Any], parent: Rank) -> Life:
+        """Return the life of a stream; its call and phase are those of its parent when it was started."""
+        place = self._place(stream.actor)
+        place.rank.call, place.rank.phase_name = parent.call, parent.phase_name
+
+        def start(place: Place, _: int) -> Any:  # noqa: ANN401 - what an author's function returned
+            return stream.program(place.rank, *stream.args)
+
+        def take(_place: Place, _: int, value: Any) -> None:  # noqa: ANN401 - a program returns what it likes
+            stream.value = value
+
+        return self._live(place, (parent.call,), start, take)
+
+    def _place(self, actor: Actor) -> Place:
+        rank = Rank(actor, self._case.world, deferred=self._deferred)
+        place = self._places[actor.order] = Place(rank)
+        return place
+
+    def _live(  # noqa: C901 - every step comes through here
+        self, place: Place, calls: Sequence[int], start: _Start, take: _Take
+    ) -> Life:
+        """Take an actor through its calls, sending into each program what its operations gave.
+
+        Raises:
+            KernelError: the program failed.
+
+        """
+        gate = self.gate
+        arrive, perform = gate.arrive, gate.perform
+        coroutine: Any = None
+        try:
+            if self._recorder is not None:
+                place.rank.note = self._recorder.collective
+            for call in calls:
+                outcome: Any = None
+                try:
+                    coroutine = place.coroutine = _started(start(place, call))
+                    coroutine = coroutine if self._editor is None else self._editor.drive(place)
+                    send = coroutine.send
+                except Exception as error:  # noqa: BLE001 - whatever the author's function raises
+                    raise (failure := self._failed(place.rank, error)) from failure.__cause__
+                while True:
+                    try:
+                        op = send(outcome)
+                        if op.__class__ is not Op:
+                            _refuse(coroutine)
+                    except StopIteration as stop:
+                        outcome = stop.value
+                        break
+                    except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
+                        raise (failure := self._failed(place.rank, error)) from failure.__cause__
+                    arrive(op)
+                    yield op
+                    outcome = perform(op)
+                    if op.kind == START:
+                        gate.enter()
+                        self.unstarted.append((op.payload.actor, self._of_stream(op.payload, place.rank)))
+                    if gate.ending is not None:
+                        return
+                try:
+                    _check_joined(place.rank)
+                    take(place, call, outcome)
+                except MisuseError as error:
+                    raise (failure := self._failed(place.rank, error)) from failure.__cause__
+            gate.leave(place.rank.actor)
+        finally:
+            if coroutine is not None:
+                _close(coroutine)
+            place.rank.note = None  # it leads back to here; what is left of a run goes without a garbage collector
+
+    def _failed(self, rank: Rank, error: BaseException) -> Exception:
+        return kernel_error(error, rank.actor, rank.call, self._trace(STOPPED))
+
+    def _trace(self, ending: str) -> Trace | None:
+        if self._recorder is None or self._record is None:
+            return None
+        outputs = [[None if y is MISSING else digest_value(y) for y in ys] for ys in self._outputs]
+        collectives = list(self._recorder.collectives) if ending == STOPPED else self._collectives
+        footer = Footer(ending, outputs, self._pending, collectives=collectives)
+        return Trace(self._case.header(self._record), self._recorder.events, footer)
+
+
+def _started(coroutine: Any) -> Any:  # noqa: ANN401 - what an author's function returned
+    if not hasattr(coroutine, "send"):
+        kind = type(coroutine).__name__
+        raise MisuseError(f"a program returned an object of type {kind} at once; give an async function")
+    return coroutine
+
+
+def _refuse(coroutine: Any) -> None:  # noqa: ANN401
+    """Refuse a foreign await, at its line; swallowing that makes it no less wrong."""
+    with suppress(StopIteration):
+        coroutine.throw(MisuseError(FOREIGN))
+    raise MisuseError(FOREIGN)
+
+
+def _check_joined(rank: Rank) -> None:
+    if rank.open_streams:
+        names = ", ".join(rank.open_streams)
+        raise MisuseError(
+            f"rank {rank.id} returns while its stream {names} runs; join each stream: await rank.join(stream)"
+        )
+
+
+def _close(coroutine: Any) -> None:  # noqa: ANN401
+    """Close a kernel that will not go on; what it does then, such as awaiting in its ``finally``, is in no run."""
+    with suppress(Exception, SystemExit):  # the run is over, and says already how
+        coroutine.close()

@@ -1,0 +1,61 @@
+"""The direct engine: a bare loop in the place of trio, for search, and for where no trio loop may run.
+
+The same lives as under trio, so the same choices make the same run, byte for byte. A step costs no
+task switch. It works in any thread, and inside any running event loop, which it keeps waiting.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+from asyncsim.machine.course import Course
+from asyncsim.machine.forgotten import noticed
+
+if TYPE_CHECKING:
+    from asyncsim.machine.case import Case, Run
+    from asyncsim.machine.course import Life
+    from asyncsim.machine.edit import Watch
+    from asyncsim.machine.gate import Scheduler
+
+
+def drive(case: Case, scheduler: Scheduler, *, record: str | None = None, watch: Watch | None = None) -> Run:
+    """Run a case once, under a schedule chosen by `scheduler`, as `simulate` does, but without trio.
+
+    Args:
+        case: what to run.
+        scheduler: makes every choice.
+        record: the scheduler as text, for the header; the run then keeps its trace.
+        watch: is told of each operation, and of the lines it comes from, before it stands at the gate.
+
+    Raises:
+        KernelError: the kernel raised, or awaited something that is no operation of its rank.
+        MisuseError: the scheduler chose what was not ready.
+        DivergenceError: the scheduler replays a schedule that this kernel does not follow.
+
+    """
+    course = Course(case, scheduler, record, watch)
+    with nullcontext() if record is None else noticed(case):
+        _go(course)
+        return course.result()
+
+
+def _go(course: Course) -> None:
+    """Resume whoever is chosen, until the run ends."""
+    unstarted, choose = course.unstarted, course.gate.next
+    lives: dict[int, Life] = {}
+    try:
+        while True:
+            chosen = choose()
+            if chosen is not None:
+                life = lives[chosen.actor.order]
+            elif unstarted:
+                actor, life = unstarted.pop()
+                lives[actor.order] = life
+            else:
+                course.end()
+                return
+            next(life, None)
+    finally:
+        for life in lives.values():
+            life.close()

@@ -1,0 +1,46 @@
+"""A kernel that fails: which rank, in which call, on which line of the author's."""
+
+from __future__ import annotations
+
+import linecache
+from typing import TYPE_CHECKING
+
+from asyncsim.machine.site import module_name, shown_path
+from asyncsim.trace.errors import KernelError, MisuseError
+
+if TYPE_CHECKING:
+    from asyncsim.trace.event import Trace
+    from asyncsim.trace.world import Actor
+
+FOREIGN = "the kernel awaits something that is no operation of its rank; a kernel awaits methods of its Rank only"
+
+_NOT_THE_AUTHORS = ("asyncsim", "trio", "asyncio", "numpy", "ml_dtypes")
+"""Packages an error may come out of, where the author's line is the one that called them."""
+
+_NO_LOOP = ("must be called from async context", "no running event loop")
+"""What trio and asyncio say where they are awaited and no loop of theirs runs."""
+
+
+def kernel_error(error: BaseException, actor: Actor, call: int, trace: Trace | None) -> KernelError:
+    """Say which rank failed, in which call, and on which line of the author's."""
+    where = ""
+    module = ""
+    step = error.__traceback__
+    while step is not None:
+        frame = step.tb_frame
+        module = module_name(frame.f_globals)
+        if module.partition(".")[0] not in _NOT_THE_AUTHORS:
+            filename = frame.f_code.co_filename
+            where = f" at {shown_path(filename, module)}:{step.tb_lineno}"
+            line = linecache.getline(filename, step.tb_lineno).strip()
+            where += f" ({line})" if line else ""
+        step = step.tb_next
+    if isinstance(error, RuntimeError) and str(error) in _NO_LOOP and module.partition(".")[0] in ("trio", "asyncio"):
+        # Awaited in a loop of its own it would have come to the engine, and been refused there in these words.
+        foreign = MisuseError(FOREIGN)
+        foreign.__cause__ = error
+        error = foreign
+    message = f"rank {actor.rank} failed in call {call}{where}: {type(error).__name__}: {error}"
+    failure = KernelError(message, rank=actor.rank, call=call, trace=trace)
+    failure.__cause__ = error
+    return failure

@@ -1,0 +1,49 @@
+"""Forgotten awaits: an operation that was made and dropped never came to the gate, so the run is not what it says."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from asyncsim.machine.site import shown_path
+from asyncsim.trace.errors import MisuseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from asyncsim.machine.case import Case
+
+
+@contextmanager
+def noticed(case: Case) -> Iterator[None]:
+    """Refuse a kernel that makes an operation in this block and never awaits it.
+
+    Python only warns of it, when the coroutine is thrown away. All other warnings go on to the user,
+    and all of them where the block fails anyway.
+
+    Raises:
+        MisuseError: it did.
+
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except BaseException:
+            for warning in caught:  # a run that fails must not swallow what was warned of
+                sys.stderr.write(
+                    warnings.formatwarning(warning.message, warning.category, warning.filename, warning.lineno)
+                )
+            raise
+    for warning in caught:
+        text = str(warning.message)
+        if "coroutine 'Rank." in text and "never awaited" in text:
+            method = text.partition("'Rank.")[2].partition("'")[0]
+            place = f"{shown_path(warning.filename, '')}:{warning.lineno}"
+            raise MisuseError(
+                f"{case.kernel.ref}: a {method} was made but never awaited, at or before {place}; "
+                f"write: await rank.{method}(...)"
+            )
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
