@@ -1,0 +1,176 @@
+"""``asyncsim torchrun``: run a torch.distributed script on simulated ranks, then judge what it called."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from asyncsim.checking.replay import replay
+from asyncsim.checking.symptoms import Symptoms
+from asyncsim.cli.judge import coloured, width
+from asyncsim.cli.progress import progress_bar
+from asyncsim.frontends.torch_dist.script import exit_status, failure_text, run_script
+from asyncsim.machine.case import Case
+from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.jsonl import read_trace
+from asyncsim.trace.late import MODELS
+from asyncsim.trace.token import PREFIX, Token, decode
+from asyncsim.views.report import case_text, replay_line, report_text
+from asyncsim.views.run import run_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncsim.checking.report import Report
+    from asyncsim.frontends.torch_dist.launch import Launched
+    from asyncsim.trace.event import Trace
+
+_SETTINGS = {"allow_interspersed_args": False}
+"""What stands behind SCRIPT is the script's own."""
+
+
+@click.command("torchrun", context_settings=_SETTINGS)
+@click.option(
+    "-n", "--nproc-per-node", "--nproc_per_node", "ranks", type=click.IntRange(min=1), default=2, show_default=True,
+    metavar="P", help="How many ranks.",
+)  # fmt: skip
+@click.option("--prefix", is_flag=True, help="Put the rank before each line that the script prints.")
+@click.option("--scheduler", default="fifo", show_default=True, metavar="NAME", help="Which schedule is run.")
+@click.option(
+    "--memory", metavar="|".join(MODELS), default="sc", show_default=True,
+    help="The memory model.",
+)  # fmt: skip
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of random numbers nobody seeds."
+)
+@click.option(
+    "--save", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+    help="Write the trace of each witness to this folder.",
+)  # fmt: skip
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+    help="Write the report to this file, as one JSON object.",
+)  # fmt: skip
+@click.option("--replay", "recorded", metavar="TRACE|TOKEN", help="Run the script, then this schedule of its calls.")
+@click.argument("script", metavar="SCRIPT.py")
+@click.argument("arguments", metavar="[ARGUMENTS]...", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def torchrun_command(  # noqa: PLR0913 - one argument an option
+    ctx: click.Context,
+    script: str,
+    arguments: tuple[str, ...],
+    *,
+    ranks: int,
+    prefix: bool,
+    scheduler: str,
+    memory: str,
+    seed: int,
+    save: Path | None,
+    json_file: Path | None,
+    recorded: str | None,
+) -> None:
+    """Run an unmodified torch.distributed script, a thread a rank, and judge its collectives.
+
+    The script runs once. Then everything that it called runs again as one kernel, on memory that is used
+    again and again, and is proved or refuted. Touching a tensor between async_op=True and wait() is not seen.
+
+    The exit status is the script's own if it fails; else 1 if its calls are refuted, 0 if they are not.
+
+    \b
+    Examples:
+        asyncsim torchrun -n 2 train.py
+        asyncsim torchrun -n 4 --prefix train.py --epochs 3
+    """  # noqa: D301 - click keeps the lines after a backspace as they are
+    record = None if recorded is None else _record(recorded)
+    if record is not None:
+        memory, seed = _asked(record, ranks)
+    launched = run_script(
+        script, arguments, ranks=ranks, memory=memory, scheduler=scheduler, seed=seed, prefix=prefix
+    )  # fmt: skip
+    click.echo(failure_text(launched), err=True, nl=False)
+    status = exit_status(launched)
+    report = None
+    if status:
+        complete = len(launched.session.steps)
+        click.echo(f"asyncsim: not judged: the script failed, after {_collectives(complete)}", err=True)
+    elif record is not None:
+        status = _replay(record, launched)
+    else:
+        with progress_bar(f"{script}, P = {ranks}") as progress:
+            report = launched.check(save=save, progress=progress)
+        status = int(report.refuted)
+        click.echo(coloured(_report_text(report, script, arguments)), nl=False)
+    if json_file is not None:
+        json_file.write_text(json.dumps(_object(launched, report, status), indent=2) + "\n", "utf-8")
+    ctx.exit(status)
+
+
+def _collectives(number: int) -> str:
+    return f"{number} collective{'s' * (number != 1)}"
+
+
+def _report_text(report: Report, script: str, arguments: Sequence[str]) -> str:
+    """Return the report; its witnesses are replayed by this command, since only a run of the script knows its calls."""
+    text = report_text(report, width=width())
+    case = report.case
+    for finding in report.findings:
+        if finding.token is not None:
+            command = ["asyncsim", "torchrun", "-n", str(case.ranks), "--replay", finding.token, script, *arguments]
+            text = text.replace(replay_line(finding.token, case.kernel), shlex.join(command))
+    return text
+
+
+def _object(launched: Launched, report: Report | None, status: int) -> dict[str, Any]:
+    session = launched.session
+    told: dict[str, Any] = {} if report is None else report.to_json()
+    return {
+        "script": launched.path,
+        "status": status,
+        "collectives": len(session.steps),
+        "mismatch": session.broken,
+        "errors": {
+            str(rank): f"{type(error).__name__}: {error}"
+            for rank, error in enumerate(launched.errors)
+            if error is not None
+        },
+        "report": told or None,
+    }
+
+
+# ---- replay
+
+
+def _record(text: str) -> Token | Trace:
+    if text.startswith(PREFIX):
+        return decode(text)
+    if not Path(text).is_file():
+        raise MisuseError(f"there is no trace file {text!r}; a token begins with {PREFIX!r}")
+    return read_trace(Path(text))
+
+
+def _asked(record: Token | Trace, ranks: int) -> tuple[str, int]:
+    """Return the memory model and the seed that were recorded."""
+    run = record if isinstance(record, Token) else record.header
+    recorded = run.ranks if isinstance(run, Token) else run.world.ranks
+    if recorded != ranks:
+        raise MisuseError(f"the record is of {recorded} ranks, and -n says {ranks}; give -n {recorded}")
+    return run.memory, run.seed
+
+
+def _replay(record: Token | Trace, launched: Launched) -> int:
+    """Do a recorded run of the script's calls again, and show what it showed; return the exit status."""
+    kernel = launched.kernel(launched.memory)
+    again = replay(record, kernel)
+    case = Case(kernel, launched.session.ranks, 1, launched.memory, launched.seed, launched.max_steps)
+    symptoms = Symptoms(case)
+    findings = symptoms.findings(again.run)
+    text = run_text(again.run, findings, symptoms.differences(again.run))
+    click.echo(f"replayed {again.steps} steps of {case_text(case)}\n{text}", nl=False)
+    if again.source_changed:
+        click.echo("asyncsim: it agrees to the end; but the script has changed", err=True)
+        return 2
+    return int(bool(findings))

@@ -1,0 +1,104 @@
+"""Tensors: numpy arrays, or torch tensors on the CPU, as numpy arrays that share their memory.
+
+torch is never imported here: what looks like one of its tensors comes from a script that has done so.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Array = np.ndarray[Any, Any]
+
+_OVERLAP_WORK: Any = 100_000
+"""How hard to look for an element that two strided tensors share; it is taken to be there after that."""
+
+
+def array_of(tensor: Any, parameter: str) -> Array:  # noqa: ANN401 - a tensor of a library that we do not import
+    """Return a tensor as an array that shares its memory.
+
+    Args:
+        tensor: a numpy array or a CPU torch tensor, of any strides.
+        parameter: what it was given as, for messages.
+
+    Raises:
+        TypeError: it is neither.
+        RuntimeError: it is on another device, or sparse.
+
+    """
+    if isinstance(tensor, np.ndarray):
+        if tensor.dtype.kind not in "biufc" and tensor.dtype != ml_dtypes.bfloat16:
+            raise TypeError(f"`{parameter}` holds {tensor.dtype}; a collective takes numbers or booleans")
+        return tensor
+    if not hasattr(tensor, "detach") or not hasattr(tensor, "numpy"):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{parameter}` of type torch.Tensor"
+            f" (or numpy.ndarray), got {type(tensor).__name__}"
+        )
+    if tensor.device.type != "cpu" or tensor.is_sparse:
+        kind = "sparse" if tensor.is_sparse else f"on {tensor.device}"
+        raise RuntimeError(f"`{parameter}` is {kind}; asyncsim takes dense tensors on the CPU")
+    plain = tensor.detach()
+    if str(plain.dtype) == "torch.bfloat16":  # numpy itself has no bfloat16
+        shared: Array = plain.view(sys.modules["torch"].int16).numpy()
+        return shared.view(ml_dtypes.bfloat16)
+    found: Array = plain.numpy()
+    return found
+
+
+def arrays_of(tensors: Any, parameter: str) -> list[Array]:  # noqa: ANN401 - as above
+    """Return the tensors of a list or tuple as arrays."""
+    if not isinstance(tensors, list | tuple):
+        raise TypeError(f"Invalid function argument. Expected parameter `{parameter}` of type List[torch.Tensor]")
+    return [array_of(tensor, f"{parameter}[{n}]") for n, tensor in enumerate(tensors)]
+
+
+def check_dtypes(name: str, arrays: Sequence[Array]) -> None:
+    """Refuse tensors that are not all of one dtype."""
+    for array in arrays[1:]:
+        if array.dtype != arrays[0].dtype:
+            raise ValueError(
+                f"Invalid usage of tensors with different dtypes: {name} got {arrays[0].dtype.name} and"
+                f" {array.dtype.name}"
+            )
+
+
+def check_writable(parameter: str, array: Array) -> None:
+    """Refuse an output that cannot be written to."""
+    if not array.flags.writeable:
+        raise ValueError(f"`{parameter}` is read-only; a collective writes its result there")
+
+
+def check_overlap(name: str, part: Array, whole: Array, start: int | None, rule: str) -> None:
+    """Refuse an input and an output that overlap, unless the smaller is exactly a slot of the larger.
+
+    Args:
+        name: of the collective.
+        part: the smaller of the two tensors.
+        whole: the larger.
+        start: where the slot begins, counted in elements; None: they may not overlap at all.
+        rule: where the two may overlap, in words.
+
+    """
+    if not _overlap(part, whole):
+        return
+    if start is not None and part.flags.c_contiguous and whole.flags.c_contiguous:
+        address = whole.__array_interface__["data"][0] + start * whole.itemsize
+        if part.__array_interface__["data"][0] == address:
+            return
+    raise RuntimeError(f"{name}: output and input partially overlap; {rule}")
+
+
+def _overlap(a: Array, b: Array) -> bool:
+    if not a.size or not b.size:
+        return False
+    try:
+        return bool(np.shares_memory(a, b, max_work=_OVERLAP_WORK))
+    except np.exceptions.TooHardError:
+        return True

@@ -1,0 +1,484 @@
+"""The names of torch.distributed: values as measured on gloo, refusals word for word, groups, work."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from types import SimpleNamespace
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from asyncsim.frontends import torch_dist as dist
+from asyncsim.frontends.torch_dist import ReduceOp, launch
+
+
+def ranks(program, count=2):
+    """Return what `program(rank)` returns on each rank; the first exception otherwise."""
+
+    def run():
+        dist.init_process_group("gloo")
+        return program(dist.get_rank())
+
+    launched = launch(run, ranks=count)
+    for error in launched.errors:
+        if error is not None:
+            raise error
+    assert launched.check().verdict == "PROVED"
+    return launched.results
+
+
+@pytest.fixture(params=["numpy", "torch"])
+def tensor(request):
+    """Return what makes a tensor of a list: numpy's, and torch's where it is installed."""
+    if request.param == "numpy":
+        return lambda values, dtype: np.array(values).astype(dtype)
+    pytest.importorskip("torch", exc_type=ImportError)
+    from torch_tensors import tensor  # noqa: PLC0415 - it imports torch
+
+    return lambda values, dtype: tensor(np.array(values).astype(dtype))
+
+
+# Values.
+
+BFLOAT16 = ml_dtypes.bfloat16
+TABLE = [
+    ("SUM", 2, np.float32, [[12, 14], [16, 18]]),
+    ("SUM", 4, np.float32, [[64, 68], [72, 76], [80, 84], [88, 92]]),
+    ("PRODUCT", 2, np.float32, [[11, 24], [39, 56]]),
+    ("PRODUCT", 4, np.int64, [[7161, 16896], [29601, 45696], [65625, 89856], [118881, 153216]]),
+    ("MAX", 2, np.float32, [[11, 12], [13, 14]]),
+    ("MIN", 2, np.float32, [[1, 2], [3, 4]]),
+    ("AVG", 2, np.float32, [[6, 7], [8, 9]]),
+    ("AVG", 4, np.float32, [[16, 17], [18, 19], [20, 21], [22, 23]]),
+    ("BAND", 2, np.int32, [[1, 0], [1, 4]]),
+    ("BOR", 2, np.int32, [[11, 14], [15, 14]]),
+    ("BXOR", 2, np.int32, [[10, 14], [14, 10]]),
+]
+
+
+@pytest.mark.parametrize(("op", "count", "dtype", "values"), TABLE)
+def test_the_measured_values(op, count, dtype, values, tensor):
+    def program(rank):
+        output = tensor([0, 0], dtype)
+        given = tensor(np.arange(2 * count) + 1 + 10 * rank, dtype)
+        assert dist.reduce_scatter_tensor(output, given, op=getattr(ReduceOp, op)) is None
+        return output.tolist()
+
+    assert ranks(program, count) == values
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float16", BFLOAT16, "float32", "float64", "int8", "uint8", "int32", "int64", "complex64"]
+)
+def test_every_dtype_is_summed(dtype, tensor):
+    def program(rank):
+        output = tensor([0, 0], dtype)
+        dist.reduce_scatter_single(output, tensor(np.arange(4) + 1 + 10 * rank, dtype))
+        return [complex(value).real for value in output.tolist()]
+
+    assert ranks(program) == [[12, 14], [16, 18]]
+
+
+def test_booleans_are_summed_to_true():
+    def program(rank):
+        x = np.array([True, rank == 0, False])
+        dist.all_reduce(x)
+        return x.tolist()
+
+    assert ranks(program) == [[True, True, False]] * 2
+
+
+def test_a_premultiplied_sum_takes_each_ranks_factor():
+    def program(rank):
+        x = np.array([1.0, 2.0], np.float32)
+        dist.all_reduce(x, op=dist._make_nccl_premul_sum(10.0**rank))
+        return x.tolist()
+
+    assert ranks(program) == [[11, 22]] * 2
+
+
+def test_two_dimensions_concatenated_and_stacked(tensor):
+    def program(rank):
+        given = np.arange(12) + 100 * rank
+        outputs = []
+        for shape in ((4, 3), (2, 2, 3)):
+            output = tensor(np.zeros((2, 3)), np.float32)
+            dist.reduce_scatter_tensor(output, tensor(given.reshape(shape), np.float32))
+            gathered = tensor(np.zeros(shape), np.float32)
+            dist.all_gather_into_tensor(gathered, output)
+            outputs.append((output.tolist(), tuple(gathered.shape)))
+        return outputs
+
+    values = (2 * np.arange(12) + 100).reshape(2, 2, 3).tolist()
+    assert ranks(program) == [[(value, (4, 3)), (value, (2, 2, 3))] for value in values]
+
+
+def test_in_place_the_other_slices_stay_as_they_are(tensor):
+    def program(rank):
+        x = tensor(np.arange(4) + 10 * rank, np.float32)
+        dist.reduce_scatter_tensor(x[2 * rank : 2 * rank + 2], x)
+        y = tensor([rank, rank], np.float32)
+        out = [tensor([0, 0], np.float32), y] if rank else [y, tensor([0, 0], np.float32)]
+        dist.all_gather(out, y)
+        return x.tolist(), [part.tolist() for part in out]
+
+    assert ranks(program) == [([10, 12, 2, 3], [[0, 0], [1, 1]]), ([10, 11, 14, 16], [[0, 0], [1, 1]])]
+
+
+def test_strided_tensors_are_read_and_written_in_place(tensor):
+    def program(rank):
+        x = tensor(np.arange(6) + rank, np.float32)
+        dist.all_reduce(x[::2])
+        y = tensor(np.arange(6).reshape(2, 3), np.float32)
+        dist.broadcast(y.T, src=1)
+        return x.tolist()
+
+    assert ranks(program) == [[1, 1, 5, 3, 9, 5], [1, 2, 5, 4, 9, 6]]
+
+
+def test_empty_in_empty_out(tensor):
+    def program(rank):
+        x = tensor([], np.float32)
+        dist.reduce_scatter_tensor(x, tensor([], np.float32))
+        dist.all_reduce(x)
+        dist.all_to_all_single(x, tensor([], np.float32))
+        dist.all_gather_into_tensor(x, tensor([], np.float32))
+        return x.tolist()
+
+    assert ranks(program, 3) == [[]] * 3
+
+
+def test_one_rank_alone():
+    def program(rank):
+        x, y = np.array([3.0]), np.zeros(1)
+        dist.all_reduce(x)
+        dist.reduce_scatter_tensor(y, x)
+        dist.all_to_all_single(x, y)
+        dist.broadcast(x, 0)
+        return x.tolist()
+
+    assert ranks(program, 1) == [[3]]
+
+
+def test_an_all_to_all_of_rows_with_splits_of_their_own():
+    def program(rank):
+        given = np.arange(6.0).reshape(3, 2) + 10 * rank
+        output = np.zeros(((2, 4)[rank], 2))
+        dist.all_to_all_single(output, given, [[1, 1], [2, 2]][rank], [1, 2])
+        return output[:, 0].tolist()
+
+    assert ranks(program) == [[0, 10], [2, 4, 12, 14]]
+
+
+# Work, groups, and what is asked of them.
+
+
+def test_asynchronous_calls_return_work_whose_wait_returns_true():
+    def program(rank):
+        x, y = np.ones(1), np.ones(1)
+        first, second = dist.all_reduce(x, async_op=True), dist.all_reduce(y, async_op=True)
+        return second.wait(), first.wait(), first.is_completed(), first.is_success(), x.tolist(), y.tolist()
+
+    assert ranks(program) == [(True, True, True, True, [2], [2])] * 2
+
+
+def test_ranks_that_poll_let_the_others_go_on():
+    def program(rank):
+        x = np.ones(1)
+        if rank == 2:
+            return dist.all_reduce(x)
+        work = dist.all_reduce(x, async_op=True)
+        while not work.is_completed():
+            pass
+        return x.tolist()
+
+    assert ranks(program, 3) == [[3], [3], None]
+
+
+def test_groups_are_sorted_and_strangers_are_warned():
+    def program(rank):
+        group = dist.new_group([2, 1], backend="nccl")
+        x = np.array([float(rank)])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert dist.all_reduce(x, group=group) is None
+            dist.barrier(group=group)
+        texts = [str(warning.message) for warning in caught]
+        asked = (group == -100, dist.get_rank(group), dist.get_world_size(group), x.tolist())
+        return asked, texts, None if rank == 0 else dist.get_process_group_ranks(group)
+
+    stranger, *members = ranks(program, 3)
+    assert stranger[0] == (True, -1, -1, [0])
+    assert stranger[1] == [
+        f"Running {name} on global rank 0 which does not belong to the given group."
+        for name in ("all_reduce", "barrier")
+    ]
+    assert members == [((False, 0, 2, [3]), [], [1, 2]), ((False, 1, 2, [3]), [], [1, 2])]
+    assert dist.GroupMember.NON_GROUP_MEMBER == -100
+
+
+def test_every_function_on_a_group_that_one_is_not_in_leaves_the_output_alone():
+    def program(rank):
+        group = dist.new_group([1])
+        x, y = np.full(1, 7.0), np.zeros(1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            calls = [
+                dist.broadcast(x, 1, group=group),
+                dist.reduce_scatter_tensor(x, y, group=group),
+                dist.reduce_scatter(x, [y], group=group),
+                dist.all_gather([x], y, group=group),
+                dist.all_gather_into_tensor(x, y, group=group),
+                dist.all_to_all_single(x, y, group=group),
+            ]
+        return calls, x.tolist()
+
+    assert ranks(program) == [([None] * 6, [7]), ([None] * 6, [0])]
+
+
+def test_what_groups_are_asked():
+    def program(rank):
+        assert dist.group.WORLD is not None
+        assert (dist.is_available(), dist.is_initialized(), dist.get_backend()) == (True, True, "gloo")
+        assert (dist.is_gloo_available(), dist.is_nccl_available(), dist.is_mpi_available()) == (True, False, False)
+        group = dist.new_group([2, 0])
+        local = dist.new_group([0, 1], use_local_synchronization=True)
+        everybody = dist.new_group()
+        assert dist.get_process_group_ranks() == dist.get_process_group_ranks(everybody) == [0, 1, 2]
+        assert dist.get_group_rank(dist.group.WORLD, 2) == 2
+        if rank != 1:
+            assert (dist.get_group_rank(group, 2), dist.get_global_rank(group, 1)) == (1, 2)
+            assert repr(group) == "ProcessGroup(group_1, ranks=[0, 2])"
+            assert (group.size(), group.rank(), group.name(), dist.get_backend(group)) == (2, rank // 2, "gloo", "gloo")
+            for asked in (lambda: dist.get_group_rank(group, 1), lambda: dist.get_global_rank(group, 2)):
+                with pytest.raises(ValueError, match="is not part of group"):
+                    asked()
+        else:
+            with pytest.raises(ValueError, match="Invalid process group specified"):
+                dist.get_backend(group)
+            with pytest.raises(ValueError, match="Group -100 is not registered"):
+                dist.get_process_group_ranks(group)
+        x = np.ones(1)
+        if rank != 2:
+            dist.all_reduce(x, group=local)
+        assert (local == -100) is (rank == 2)
+        dist.destroy_process_group(group)
+        dist.destroy_process_group()
+        return x.tolist(), dist.is_initialized(), dist.group.WORLD
+
+    assert ranks(program, 3) == [([2], False, None), ([2], False, None), ([1], False, None)]
+
+
+def test_a_default_group_can_be_made_again():
+    def program(rank):
+        dist.destroy_process_group()
+        dist.init_process_group()
+        x = np.ones(1)
+        dist.all_reduce(x)
+        return x.tolist()
+
+    assert ranks(program) == [[2]] * 2
+
+
+# Refusals.
+
+
+def refused(call):
+    """Return what a call raises on two ranks, the same on both."""
+
+    def program(rank):
+        try:
+            call(rank)
+        except (ValueError, RuntimeError, TypeError, AssertionError) as error:
+            return f"{type(error).__name__}: {error}"
+        return None
+
+    first, second = ranks(program)
+    assert first == second or "[0]" in first or "rank" in first
+    return first
+
+
+def ones(*shape, dtype=np.float32):
+    return np.ones(shape, dtype)
+
+
+REFUSED = {
+    "RuntimeError: result type Float can't be cast to the desired output type Int": (
+        lambda rank: dist.all_reduce(ones(2, dtype=np.int32), op=ReduceOp.AVG)
+    ),
+    "RuntimeError: Cannot use ReduceOp.BAND with non-integral dtype": (
+        lambda rank: dist.all_reduce(ones(2), ReduceOp.BAND)
+    ),
+    "ValueError: all_reduce does not support RedOpType.MAX on complex tensors": (
+        lambda rank: dist.all_reduce(ones(2, dtype=np.complex64), ReduceOp.MAX)
+    ),
+    "RuntimeError: Invalid scalar type: all_reduce of int16; give one of bool, int8,": (
+        lambda rank: dist.all_reduce(ones(2, dtype=np.int16))
+    ),
+    "TypeError: all_reduce: PREMUL_SUM needs its factor": lambda rank: dist.all_reduce(ones(2), ReduceOp.PREMUL_SUM),
+    "TypeError: all_reduce: op must be a ReduceOp such as ReduceOp.SUM, got 'sum'": (
+        lambda rank: dist.all_reduce(ones(2), "sum")
+    ),
+    "TypeError: _make_nccl_premul_sum takes a number, got str": lambda rank: dist._make_nccl_premul_sum("2"),
+    "RuntimeError: all_reduce: PREMUL_SUM multiplies by a real number": (
+        lambda rank: dist.all_reduce(ones(2, dtype=bool), dist._make_nccl_premul_sum(2))
+    ),
+    "TypeError: Invalid function argument. Expected parameter `tensor` of type torch.Tensor": (
+        lambda rank: dist.all_reduce([1, 2])
+    ),
+    "TypeError: `tensor` holds object": lambda rank: dist.all_reduce(np.array([None])),
+    "TypeError: group must be a process group of new_group, or None, got str": (
+        lambda rank: dist.all_reduce(ones(2), group="all")
+    ),
+    "ValueError: `tensor` is read-only": lambda rank: dist.all_reduce(np.broadcast_to(ones(1), (2,))),
+    "RuntimeError: reduce_scatter_tensor: output.numel() * world_size must be input.numel(), but 2 * 2 = 4 is not 2; "
+    "what fits: an output of 1 element, or an input of 4 elements": (
+        lambda rank: dist.reduce_scatter_tensor(ones(2), ones(2))
+    ),
+    "RuntimeError: reduce_scatter_tensor: output.numel() * world_size must be input.numel(), but 1 * 2 = 2 is not 3; "
+    "what fits: an input of 2 elements": lambda rank: dist.reduce_scatter_tensor(ones(1), ones(3)),
+    "RuntimeError: all_gather_into_tensor: input.numel() * world_size must be output.numel(), but 2 * 2 = 4 is not 6; "
+    "what fits: an input of 3 elements, or an output of 4": lambda rank: dist.all_gather_into_tensor(ones(6), ones(2)),
+    "ValueError: Invalid usage of tensors with different dtypes: reduce_scatter_tensor got float32 and float64": (
+        lambda rank: dist.reduce_scatter_tensor(ones(1), ones(2, dtype=np.float64))
+    ),
+    "RuntimeError: invalid input tensor list size, must be world size: got 1 tensors for 2 ranks": (
+        lambda rank: dist.reduce_scatter(ones(2), [ones(2)])
+    ),
+    "TypeError: Invalid function argument. Expected parameter `input_list` of type List[torch.Tensor]": (
+        lambda rank: dist.reduce_scatter(ones(2), ones(4))
+    ),
+    "RuntimeError: reduce_scatter: the output has 3 elements, input_list[": (
+        lambda rank: dist.reduce_scatter(ones(3), [ones(2), ones(2)])
+    ),
+    "RuntimeError: invalid output tensor list (expected length 2, got 1)": (
+        lambda rank: dist.all_gather([ones(2)], ones(2))
+    ),
+    "RuntimeError: invalid tensor size at index 1 (expected (4,), got (2, 2))": (
+        lambda rank: dist.all_gather([ones(4), ones(2, 2)], ones(4))
+    ),
+    "ValueError: Must specify global_rank or group_rank": lambda rank: dist.broadcast(ones(1)),
+    "ValueError: Can't specify both group_rank and global_rank": lambda rank: dist.broadcast(ones(1), 0, group_src=0),
+    "ValueError: Global rank 5 is not part of the group, whose ranks are [0, 1]": (
+        lambda rank: dist.broadcast(ones(1), 5)
+    ),
+    "ValueError: Group rank 5 is not part of the group, which has 2 members": (
+        lambda rank: dist.broadcast(ones(1), group_src=5)
+    ),
+    "RuntimeError: Split sizes doesn't match total dim 0 size: input_split_sizes=[1, 2], dim 0 is 4": (
+        lambda rank: dist.all_to_all_single(ones(4), ones(4), [2, 2], [1, 2])
+    ),
+    "RuntimeError: Number of tensor splits not equal to group size: input_split_sizes has 1": (
+        lambda rank: dist.all_to_all_single(ones(4), ones(4), None, [4])
+    ),
+    "RuntimeError: all_to_all_single: the input has 3 rows, which 2 ranks do not divide evenly; give input_split_": (
+        lambda rank: dist.all_to_all_single(ones(4), ones(3))
+    ),
+    "ValueError: ranks list must not contain duplicate entries, got [0, 0]": lambda rank: dist.new_group([0, 0]),
+    "ValueError: Rank 7 is out of range. Valid ranks are 0 to 1 (world_size=2)": lambda rank: dist.new_group([0, 7]),
+    "ValueError: new_group: asyncsim sorts the ranks": lambda rank: dist.new_group([0], sort_ranks=False),
+    "ValueError: trying to initialize the default process group twice!": lambda rank: dist.init_process_group("gloo"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("said", REFUSED)
+def test_refusals_word_for_word(said):
+    assert refused(REFUSED[said]).startswith(said)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, rank: dist.reduce_scatter_tensor(x[1:3], x),
+        lambda x, rank: dist.reduce_scatter_tensor(x[2 - 2 * rank :][:2], x),
+        lambda x, rank: dist.reduce_scatter_tensor(x[::2], x),
+        lambda x, rank: dist.reduce_scatter(x[1:3], [x[:2], x[2:]]),
+        lambda x, rank: dist.all_gather_into_tensor(x, x[1:3]),
+        lambda x, rank: dist.all_gather([x[:2], x[2:]], x[1:3]),
+        lambda x, rank: dist.all_to_all_single(x, x),
+    ],
+)
+def test_partial_overlap_is_refused_with_the_rule(call):
+    said = refused(lambda rank: call(np.arange(4.0), rank))
+    assert said.startswith("RuntimeError: ")
+    assert ": output and input partially overlap; " in said
+
+
+def test_before_and_after_the_default_group():
+    not_initialised = "Default process group has not been initialized, please make sure to call init_process_group."
+
+    def program():
+        for call in (dist.get_rank, dist.barrier, dist.new_group):
+            with pytest.raises(ValueError, match=re.escape(not_initialised)):
+                call()
+        assert not dist.is_initialized()
+        with pytest.raises(AssertionError, match="Process group cannot be None"):
+            dist.destroy_process_group()
+        for wrong in ({"world_size": 3}, {"rank": 5}):
+            with pytest.raises(ValueError, match=r"but asyncsim launched this as rank \d of 2"):
+                dist.init_process_group(**wrong)
+        return True
+
+    assert launch(program, ranks=2).results == [True, True]
+    with pytest.raises(ValueError, match=re.escape(not_initialised)):
+        dist.get_world_size()
+    with pytest.raises(RuntimeError, match=r"asyncsim torchrun -n P SCRIPT\.py"):
+        dist.init_process_group()
+
+
+class Looks:
+    """Looks like a torch tensor: asyncsim imports no torch, and knows one by its looks."""
+
+    def __init__(self, array, dtype="torch.float32", device="cpu", *, sparse=False):
+        """Hold what it shares."""
+        self.array, self.dtype, self.is_sparse = array, dtype, sparse
+        self.device = SimpleNamespace(type=device)
+
+    def detach(self):
+        return self
+
+    def view(self, dtype):
+        return Looks(self.array.view(dtype))
+
+    def numpy(self):
+        return self.array
+
+
+def test_what_looks_like_a_torch_tensor_is_one(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(int16=np.int16))
+
+    def program(rank):
+        x, y = np.array([1.0, 2.0], np.float32), np.array([3.0], BFLOAT16)
+        dist.all_reduce(Looks(x))
+        dist.all_reduce(Looks(y, "torch.bfloat16"))
+        return x.tolist(), y.astype(float).tolist()
+
+    assert ranks(program) == [([2, 4], [6])] * 2
+    assert "`tensor` is sparse" in refused(lambda rank: dist.all_reduce(Looks(ones(1), sparse=True)))
+    assert "asyncsim takes dense tensors on the CPU" in refused(
+        lambda rank: dist.all_reduce(Looks(ones(1), device="meta"))
+    )
+
+
+def test_an_overlap_that_is_too_hard_to_look_for_is_taken_to_be_there(monkeypatch):
+    def gives_up(*_, **__):
+        raise np.exceptions.TooHardError
+
+    monkeypatch.setattr(np, "shares_memory", gives_up)
+    assert "partially overlap" in refused(lambda rank: dist.all_to_all_single(ones(2), ones(2)))
+
+
+def test_torch_tensors_that_asyncsim_cannot_share_are_refused():
+    torch = pytest.importorskip("torch", exc_type=ImportError)
+
+    assert "sparse" in refused(lambda rank: dist.all_reduce(torch.eye(2).to_sparse()))
+    assert "on meta" in refused(lambda rank: dist.all_reduce(torch.ones(2, device="meta")))
+
+
+def test_names_are_as_documented():
+    assert dist.__all__ == sorted(dist.__all__, key=lambda name: (not name[0].isupper(), name))
+    for name in dist.__all__:
+        assert getattr(dist, name).__doc__

@@ -1,0 +1,328 @@
+"""Launches: whose turn it is, calls that do not fit, how runs end; and torch covered while it lasts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import warnings
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+import trio
+from command import ROOT, run
+
+from asyncsim.frontends import torch_dist as dist
+from asyncsim.frontends.torch_dist import CallMismatchError, launch
+from asyncsim.frontends.torch_dist.answer import _Finder
+from asyncsim.frontends.torch_dist.turns import Turns
+from asyncsim.trace.errors import MisuseError
+from asyncsim.views.report import report_text
+
+
+def started(program):
+    """Return a program that has a default group."""
+
+    def run_it():
+        dist.init_process_group("gloo")
+        return program(dist.get_rank())
+
+    return run_it
+
+
+def test_ranks_run_one_at_a_time_lowest_first():
+    order = []
+
+    def program(rank):
+        for n in range(3):
+            order.append((n, rank))
+            dist.barrier()
+        return threading.current_thread().name
+
+    assert launch(started(program), ranks=3).results == ["rank 0", "rank 1", "rank 2"]
+    assert order == [(n, rank) for n in range(3) for rank in range(3)]
+
+
+def test_the_same_launch_gives_the_same_report_again():
+    def program(rank):
+        x = np.random.rand(5)  # noqa: NPY002 - nobody seeds it
+        dist.all_reduce(x)
+        return x.tolist()
+
+    first, second, other = (launch(started(program), ranks=3, seed=seed) for seed in (1, 1, 2))
+    assert first.results == second.results != other.results
+    assert len({tuple(x) for x in first.results}) == 1
+    texts = {report_text(launched.check()).rpartition(" in ")[0] for launched in (first, second)}
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize("scheduler", ["random:seed=5", "starve:rank=0", "pct:depth=3"])
+def test_any_schedule_gives_the_same_values_and_verdict(scheduler):
+    def program(rank):
+        x, y = np.arange(4.0) * (rank + 1), np.zeros(2)
+        dist.all_reduce(x)
+        dist.reduce_scatter_tensor(y, x)
+        return y.tolist()
+
+    launched = launch(started(program), ranks=2, scheduler=scheduler)
+    assert launched.results == [[0, 6], [12, 18]]
+    assert launched.check().verdict == "PROVED"
+
+
+def test_a_workspace_is_used_again_and_again():
+    def program(rank):
+        for n in range(1, 5):
+            x = np.full(n, float(rank))
+            dist.all_reduce(x)
+            dist.broadcast(x, src=n % 3)
+
+    launched = launch(started(program), ranks=3)
+    names = [made.name for made in launched.kernel("sc").memory]
+    assert names == [
+        "rendezvous_ready", "world_ready", "rendezvous_int32_0", "rendezvous_int32_0_gathered", "world_float64_1",
+        "world_float64_1_gathered", "world_float64_2", "world_float64_2_gathered",
+    ]  # fmt: skip
+    assert launched.check().verdict == "PROVED"
+
+
+def test_transfers_that_do_not_fit_although_all_say_the_same():
+    def program(rank):
+        dist.all_to_all_single(np.zeros(4), np.ones(4), [1, 3], [1, 3])
+
+    launched = launch(started(program), ranks=2)
+    assert all(isinstance(error, CallMismatchError) for error in launched.errors)
+    assert "rank 1 sends 1 elements to rank 0, which expects 3: rank 0 calls" in str(launched.errors[0])
+    report = launched.check()
+    assert (report.verdict, [finding.kind for finding in report.findings]) == ("REFUTED", ["call-mismatch"])
+    assert "in its transfers" in report.findings[0].why
+
+
+def test_a_session_that_is_broken_stays_so():
+    def program(rank):
+        with pytest.raises(CallMismatchError):
+            dist.all_reduce(np.ones(1 + rank))
+        with pytest.raises(CallMismatchError, match="call mismatch in collective 0 of the world"):
+            dist.barrier()
+        return True
+
+    assert launch(started(program), ranks=2).results == [True, True]
+
+
+def test_shapes_may_differ_where_sizes_do_not():
+    def program(rank):
+        x = np.ones((2, 2) if rank else 4)
+        dist.all_reduce(x)
+        return x.sum()
+
+    launched = launch(started(program), ranks=2)
+    assert launched.results == [8, 8]
+    assert launched.check().verdict == "PROVED"
+
+
+def test_asynchronous_calls_on_two_groups_may_be_complete_in_another_order():
+    def program(rank):
+        first, second = dist.new_group([0, 1]), dist.new_group([0, 1])
+        x, y = np.ones(1), np.ones(1)
+        order = ((x, first), (y, second)) if rank else ((y, second), (x, first))
+        works = [dist.all_reduce(data, group=group, async_op=True) for data, group in order]
+        return [work.wait() for work in works], x.tolist(), y.tolist()
+
+    launched = launch(started(program), ranks=2)
+    assert launched.results == [([True, True], [2], [2])] * 2
+    assert launched.check().verdict == "PROVED"
+
+
+def test_a_thread_of_the_scripts_own_is_no_rank():
+    def program(rank):
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(dist.is_initialized()))
+        thread.start()
+        thread.join()
+        return seen
+
+    assert launch(started(program), ranks=2).results == [[False], [False]]
+
+
+def test_bad_choices_are_told_before_anything_runs():
+    for wrong in ({"scheduler": "foo"}, {"memory": "foo"}):
+        with pytest.raises(MisuseError, match="foo"):
+            launch(list, ranks=2, **wrong)
+
+
+def test_ctrl_c_ends_the_ranks_where_they_wait_and_leaves_the_process_as_it_was(monkeypatch):
+    inside, go, ended, wait_for_all = threading.Event(), threading.Event(), [], Turns.join
+
+    def program():
+        inside.set()
+        go.wait()
+        try:
+            dist.init_process_group()
+        finally:
+            ended.append(dist.is_initialized())
+
+    def interrupted(turns):
+        inside.wait()
+        turns.stop()
+        go.set()
+        wait_for_all(turns)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Turns, "join", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        launch(program, ranks=3)
+    assert ended == [False]  # the others had not begun
+    assert "RANK" not in os.environ
+
+
+def test_turns_that_nobody_can_take_are_a_bug_of_ours():
+    turns = Turns(1, stuck=lambda: None, keep=lambda rank: None, bring=lambda rank: None)
+    turns.begin()
+    turns.enter(0)
+    with pytest.raises(RuntimeError, match="nobody can go on"):
+        turns.pause(0, lambda: False)
+
+
+def test_ranks_that_all_poll_for_ever_are_stuck():
+    def program(rank):
+        group = [dist.new_group([0, 1]), dist.new_group([0, 1])][rank]
+        work = dist.all_reduce(np.ones(1), group=group, async_op=True)
+        while not work.is_completed():
+            pass
+
+    launched = launch(started(program), ranks=2)
+    assert all("deadlock: in collective 0 of group_1 rank 0 calls" in str(error) for error in launched.errors)
+    assert "rank 1 stands in all_reduce(" in str(launched.errors[0])
+    assert launched.check().verdict == "REFUTED"
+
+
+def test_a_launch_inside_a_trio_loop_works():
+    async def outer():
+        return launch(started(lambda rank: dist.barrier()), ranks=2).check().verdict
+
+    assert trio.run(outer) == "PROVED"
+
+
+# torch.distributed, answered where torch is installed: here a package that looks like it.
+
+TORCH = {
+    "__init__.py": "from torch import distributed\nimport torch.inner\n",
+    "inner.py": "import torch\ndef seen(): return torch.distributed.all_reduce\n",
+    "distributed/__init__.py": "def all_reduce(): pass\ndef send(): pass\n",
+    "distributed/extra.py": "from torch.distributed import all_reduce as real\n",
+}
+SCRIPT = """
+import torch
+import torch.distributed as dist
+import torch.distributed.extra
+from torch.distributed import all_reduce
+assert dist.all_reduce is all_reduce is not torch.inner.seen()
+assert dist.extra.real is torch.inner.seen()
+assert torch.distributed is dist and dist.__name__ == "torch.distributed"
+assert not hasattr(dist, "send")
+try:
+    dist.send
+except AttributeError as error:
+    print(error)
+try:
+    dist.nothing
+except AttributeError as error:
+    print(error)
+dist.init_process_group()
+"""
+DRIVER = """
+import sys
+from command import run
+if sys.argv[2] == "before":
+    import torch
+ran = run("torchrun", "-n", "2", sys.argv[1])
+print(ran.output, end="")
+import torch
+from torch.distributed import all_reduce, send
+assert torch.inner.seen() is all_reduce
+assert type(torch.distributed).__name__ == "module"
+sys.exit(ran.exit_code)
+"""
+
+
+@pytest.mark.parametrize("imported", ["before", "by the script"])
+def test_torch_is_covered_for_the_script_alone_and_uncovered_after(tmp_path, imported):
+    for name, text in TORCH.items():
+        path = tmp_path / "torch" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (tmp_path / "script.py").write_text(SCRIPT)
+    (tmp_path / "driver.py").write_text(DRIVER)
+    command = [sys.executable, str(tmp_path / "driver.py"), str(tmp_path / "script.py"), imported]
+    path = f"{tmp_path}:{ROOT}:{ROOT / 'tests'}"
+    ran = subprocess.run(  # noqa: S603 - our own script
+        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "asyncsim does not answer torch.distributed.send; it answers CallMismatchError, GroupMember" in ran.stdout
+    assert "PROVED" in ran.stdout
+
+
+class Generators(ModuleType):
+    """Looks like torch as far as its global generator goes: the state is a number."""
+
+    state = 0
+    default_generator = SimpleNamespace(manual_seed=lambda seed: setattr(Generators, "state", seed))
+    get_rng_state = staticmethod(lambda: Generators.state)
+    set_rng_state = staticmethod(lambda state: setattr(Generators, "state", state))
+
+
+def test_torchs_generator_belongs_to_each_rank(monkeypatch):
+    torch = Generators("torch")
+    torch.distributed = ModuleType("torch.distributed")
+    torch.state = 5
+    monkeypatch.setitem(sys.modules, "torch", torch)
+
+    def program(rank):
+        fresh = torch.get_rng_state()
+        torch.set_rng_state(rank)
+        dist.barrier()
+        return fresh, torch.get_rng_state()
+
+    assert launch(started(program), ranks=2).results == [(67280421310721, 0), (67280421310721, 1)]
+    assert Generators.state == 0
+
+
+def test_where_torch_is_not_installed_its_stand_in_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(_Finder, "_installed", lambda *_: None)
+    known = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == "torch"}
+    try:
+        (tmp_path / "script.py").write_text("import torch.distributed as dist\nimport torch\ntorch.ones(2)\n")
+        ran = run("torchrun", str(tmp_path / "script.py"))
+        assert "torch" not in sys.modules
+    finally:
+        sys.modules.update(known)
+    assert ran.exit_code == 1
+    assert "AttributeError: torch has no 'ones' here: torch is not installed" in ran.stderr
+
+
+def test_output_is_prefixed_by_rank_also_where_lines_come_in_pieces(tmp_path):
+    (tmp_path / "script.py").write_text(
+        "import sys, threading\nimport torch.distributed as dist\ndist.init_process_group()\n"
+        "print('a', end=''); dist.barrier(); print('b\\nc')\nsys.stdout.writelines(['d', '\\n'])\n"
+        "thread = threading.Thread(target=print, args=('of no rank',)); thread.start(); thread.join()\n"
+        "assert not sys.stdout.isatty()\n"
+    )
+    ran = run("torchrun", "-n", "2", "--prefix", str(tmp_path / "script.py"))
+    lines = [
+        line for rank in range(2) for line in (*(f"[rank {rank}] {text}" for text in ("ab", "c", "d")), "of no rank")
+    ]
+    assert ran.stdout.splitlines()[:8] == lines
+
+
+def test_a_warning_names_the_scripts_line():
+    def program(rank):
+        group = dist.new_group([1])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            dist.barrier(group=group)
+        return [(warning.filename, warning.lineno) for warning in caught]
+
+    line = program.__code__.co_firstlineno + 4
+    assert launch(started(program), ranks=2).results == [[(__file__, line)], []]
