@@ -20,6 +20,7 @@ from asyncsim.analysis.clocks import Clocks
 from asyncsim.analysis.compact import Compact, analyse_columns
 from asyncsim.analysis.contracts import leftover_credits, unwritten_reads
 from asyncsim.analysis.deadlock import deadlock
+from asyncsim.analysis.frontiers import Frontiers
 from asyncsim.analysis.group import FairOrder, findings_of
 from asyncsim.analysis.mismatch import call_mismatches
 from asyncsim.analysis.order import order_of
@@ -51,6 +52,7 @@ class Analysis:
         reasons: why the theory does not apply; empty if it does.
         exact: no flag was raised, so races are exactly those that some schedule shows.
         fast: vector clocks decided; False: frontiers.
+        rotated: the frontiers of one rank were enough, because the ranks are rotations of one another.
         cells: why counting credits was enough for each cell, or why not.
 
     """
@@ -61,6 +63,7 @@ class Analysis:
     exact: bool
     fast: bool
     cells: list[CellClass]
+    rotated: bool = False
 
     @property
     def race_pairs(self) -> set[RacePair]:
@@ -118,8 +121,9 @@ def analyse(trace: Trace, *, order: str = "auto", fair: Trace | None = None) -> 
     raced = [suspect.places for suspect in suspects if suspect.kind == "race"]
     cells = classes_of(streams, flags, tests)
     return Analysis(
-        findings, partial(_named, streams, raced), reasons, not flags and not reasons, isinstance(found, Clocks), cells
-    )
+        findings, partial(_named, streams, raced), reasons, not flags and not reasons, isinstance(found, Clocks), cells,
+        isinstance(found, Frontiers) and found.rotated,
+    )  # fmt: skip
 
 
 def _named(streams: Streams, raced: list[tuple[Place, ...]]) -> set[RacePair]:

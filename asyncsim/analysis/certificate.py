@@ -59,6 +59,8 @@ def certificate(trace: Trace, analysis: Analysis) -> list[str]:
     streams = Streams(trace)
     if not analysis.clean or streams.ending != COMPLETE:
         raise MisuseError("only a complete run in which the analysis found nothing has a certificate")
+    if trace.header.world.mixed:
+        raise MisuseError("windows of different dtypes share memory; a certificate knows one size of element a window")
     return certificate_lines(streams, *order_of(streams))
 
 

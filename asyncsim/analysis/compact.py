@@ -77,7 +77,7 @@ def analyse_columns(trace: Trace, fair: Trace) -> Compact | None:
     steps, place = columns.steps, order.place
     touches = touches_of(steps.place, columns.places)
     found = raced(touches, steps.actor, order)
-    if not _distinct(found, len(columns)):
+    if not _distinct(touches, found, len(columns)):
         return None
     findings = list(_findings(trace, fair, place, touches, found))
     names = [actor.name for actor in columns.actors]
@@ -152,8 +152,13 @@ class _Cells:
         return [CellClass(signal, cells, name) for (signal, name), cells in counts.items()]
 
 
-def _distinct(found: Raced, steps: int) -> bool:
-    """Say whether each pair of steps races in one place only: else which speaks for it is the events' to say."""
+def _distinct(touches: Touches, found: Raced, steps: int) -> bool:
+    """Say whether each pair of steps races in one place, of one window: else the events say which speaks for it."""
+    if any(
+        touches.accesses[a].region.window != touches.accesses[b].region.window
+        for a, b in {*zip(found.first.tolist(), found.second.tolist(), strict=True)}
+    ):
+        return False
     low, high = np.minimum(found.x, found.y), np.maximum(found.x, found.y)
     keys = low.astype(np.int64) * steps + high
     return len(np.unique(keys)) == len(keys)

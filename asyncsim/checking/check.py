@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
-from itertools import islice, zip_longest
+from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from asyncsim.analysis.analyse import ORDER_FINDINGS, analyse
 from asyncsim.checking.exhaust import Exhausting
 from asyncsim.checking.explore import Progress, Sampling
+from asyncsim.checking.hidden import stream_difference
 from asyncsim.checking.keep import Keeper
+from asyncsim.checking.later import later_calls, second_run
 from asyncsim.checking.outcome import Judge
 from asyncsim.checking.plan import PCT_DEPTH, mixed_plan
 from asyncsim.checking.report import EXHAUSTED, PROVED, REFUTED, SURVIVED, Report
+from asyncsim.checking.scope import exhaustion_scope, explanation, proof_scope
 from asyncsim.checking.shrink import shrink
 from asyncsim.checking.witness import witness
 from asyncsim.machine.case import Case
@@ -32,17 +36,21 @@ if TYPE_CHECKING:
     from asyncsim.machine.case import Run
     from asyncsim.machine.kernel import Kernel
     from asyncsim.machine.simulate import Engine
-    from asyncsim.trace.event import Digest, Event, Trace
+    from asyncsim.trace.event import Trace
 
 SAMPLES = 200
 BUDGET = 2000
 """How many executions an exhaustive exploration may take."""
 EXHAUST_STEPS = 150_000
 """How many steps it may take in all."""
+MANY_RANKS, FEW_RANKS = 32, (2, 3, 4)
+"""Of findings at so many ranks the witness is looked for at a few first."""
 HOPELESS = 20
 """It is given up when there seem to be so many times more executions than the budget allows."""
 SHRINK_STEPS = 60_000
-"""How many steps shrinking one witness may cost; 20 runs are made in any case."""
+"""How many steps shrinking one witness may cost; 20 runs are made in any case, unless ..."""
+LONG = 1_000_000
+"""... a run is so long: then the witness is left as it is."""
 
 
 @Blocking
@@ -116,6 +124,8 @@ class _Check:
         self.samples = samples
         self.shrinking = SHRINK_STEPS
         self.engine: Engine = "trio"
+        self.later = ""
+        self.fewer: list[tuple[int, Finding]] | None = None
         self.exhausted = False
         self.explored = False
         self.progress = progress
@@ -148,7 +158,7 @@ class _Check:
             if not self.findings and analysis.clean and reference.ending == COMPLETE:
                 await self._look_for_hidden_state(reference)
             proved = not self.findings and analysis.clean and reference.ending == COMPLETE
-            scope = _proof_scope(reference) if proved else await self._scope_without_proof(reference)
+            scope = proof_scope(reference) if proved else await self._scope_without_proof(reference)
         except KeyboardInterrupt:
             self.interrupted = True
         scope = scope or f"{self.schedules} schedules were run before the check was interrupted"
@@ -161,7 +171,8 @@ class _Check:
         return Report(
             self.case, verdict, scope, harmful + rest, notes,
             schedules=self.schedules, steps=len(reference.choices), interrupted=self.interrupted,
-            one_run=not self.explored and not self.interrupted, explanation=_explanation(analysis),
+            one_run=not self.explored and not self.interrupted, explanation=explanation(analysis),
+            later=self.later if verdict == PROVED else "",
             proof=(_trace(reference), analysis) if verdict == PROVED else None,
         )  # fmt: skip
 
@@ -182,6 +193,9 @@ class _Check:
         """Make the witness of a suspect, shrink it, keep it."""
         if any(finding.kind == suspect.kind == "overflow" for finding in self.findings):
             return  # the run itself has shown it
+        if (shown := await self._at_fewer_ranks(suspect)) is not None:
+            self.findings.append(shown)
+            return
         seen = await witness(self.case, self.judge, suspect)
         self.schedules += seen.schedules
         if not seen.confirmed and not analysis.exact:
@@ -194,9 +208,37 @@ class _Check:
         if self.progress is not None:
             self.progress(Progress(self.schedules, self.schedules, len(self.findings)))
 
+    async def _at_fewer_ranks(self, suspect: Finding) -> Finding | None:
+        """Return the finding with the witness of the same one among a few ranks, where many are judged.
+
+        A race of a thousand ranks is mostly one of two: that schedule is short, and can be looked at.
+        """
+        if self.case.ranks < MANY_RANKS:
+            return None
+        if self.fewer is None:
+            self.fewer = await self._judge_fewer()
+        for ranks, finding in self.fewer:
+            if finding.harmful and _place(finding) == _place(suspect):
+                text = f"at P = {ranks}: {finding.shown}"
+                return suspect.with_(harmful=True, shown=text, token=finding.token, trace=finding.trace)
+        return None
+
+    async def _judge_fewer(self) -> list[tuple[int, Finding]]:
+        found = []
+        for ranks in FEW_RANKS:
+            case = replace(self.case, ranks=ranks)
+            try:
+                checking = _Check(case, Keeper(case, self.keeper.folder), 0, 1, None)
+                report = await checking.run("fifo")
+            except (KernelError, MisuseError):
+                continue  # the kernel is not made for so few
+            self.schedules += report.schedules
+            found += [(ranks, finding) for finding in report.findings]
+        return found
+
     async def _shrunk(self, seen: Witness, steps: int) -> tuple[Sequence[str], str | None]:
         """Return the witness in the fewest task switches that still fail in the same way."""
-        if not seen.harmful or not seen.failure:
+        if not seen.harmful or not seen.failure or steps > LONG:
             return seen.choices, seen.ending
 
         def fails(run: Run) -> bool:
@@ -207,8 +249,9 @@ class _Check:
 
     async def _look_for_hidden_state(self, reference: Run) -> None:
         """Repeat the run under a second schedule: without findings, the streams must be the same."""
+        self.schedules += 1
         try:
-            second = await self._simulate("random:seed=1", "direct")
+            second, use = second_run(self.case)
         except KernelError as error:
             finding = Finding("hidden-state", f"under a second schedule the kernel raises: {error}", harmful=True)
             self.findings.append(finding)
@@ -221,6 +264,8 @@ class _Check:
                 "the kernel depends on something outside its inputs and its memory"
             )
             self.findings.append(Finding("hidden-state", why, harmful=True if outputs else None))
+        else:
+            self.later = later_calls(self.case, second, use)
 
     async def _scope_without_proof(self, reference: Run) -> str:
         """Explore, if nothing harmful was shown so far, and say what was done."""
@@ -230,7 +275,7 @@ class _Check:
             explored = await self._exhaust(budget)
             if explored is not None and explored.complete and not self._refuted:
                 self.exhausted = True
-                return _exhaustion_scope(explored, self.case)
+                return exhaustion_scope(explored, self.case)
         if self._refuted:
             return "a schedule that shows it was run"
         if self.interrupted:
@@ -277,55 +322,12 @@ class _Check:
         )
 
 
-def stream_difference(a: Trace, b: Trace) -> str | None:
-    """Return how an actor's operations differ between two runs, in words; None if they do not."""
-    streams = [_by_actor(trace) for trace in (a, b)]
-    for name in sorted({*streams[0], *streams[1]}):
-        own, other = (stream.get(name, []) for stream in streams)
-        for index, (x, y) in enumerate(zip_longest(own, other)):
-            if x != y:
-                step = x or y
-                return f"differs in actor {name}'s operation {index} ({step[0] if step else ''})"
-    return None
-
-
-def _by_actor(trace: Trace) -> dict[str, list[tuple[str, bytes | Digest | None]]]:
-    streams: dict[str, list[tuple[str, bytes | Digest | None]]] = {}
-    for event in trace.events:
-        streams.setdefault(event.op.actor.name, []).append(_content(event))
-    return streams
-
-
-def _content(event: Event) -> tuple[str, bytes | Digest | None]:
-    return str(event.op), event.data
+def _place(finding: Finding) -> tuple[object, ...]:
+    """Return what two findings have in common that differ in their ranks only."""
+    return finding.kind, finding.hazard, finding.scope, finding.window, tuple(side.at for side in finding.sides)
 
 
 def _trace(run: Run) -> Trace:
     if run.trace is None:
         raise RuntimeError("the run was not recorded")
     return run.trace
-
-
-def _explanation(analysis: Analysis) -> list[str]:
-    how = "vector clocks: every awaited cell has one remote producer" if analysis.fast else "frontiers"
-    return [f"must-happen-before by {how}", *map(str, analysis.cells)]
-
-
-def _proof_scope(reference: Run) -> str:
-    return f"one run of {len(reference.choices)} steps decides for every schedule of {_limits(reference.case)}"
-
-
-def _exhaustion_scope(explored: Exhausted, case: Case) -> str:
-    number = explored.executions
-    runs = (
-        "one execution, to which all schedules are equivalent,"
-        if number == 1
-        else f"all {number} inequivalent executions"
-    )
-    differ = "" if len(explored.results) == 1 else f" ({len(explored.results)} different results, none of them wrong)"
-    return f"one run does not decide; {runs} of {_limits(case)} were run, and none fails{differ}"
-
-
-def _limits(case: Case) -> str:
-    ranks = f"these {case.ranks} ranks" if case.ranks > 1 else "this one rank"
-    return f"{ranks}, {case.calls} call{'s' if case.calls > 1 else ''} and these inputs"

@@ -35,16 +35,16 @@ class Keeper:
     def __init__(self, case: Case, save: Path | str | None) -> None:
         """Make the directory now, so that a bad one is noticed before the work."""
         self._case = case
-        self._save = None if save is None else Path(save)
+        self.folder = None if save is None else Path(save)
         self._names: dict[str, int] = {}
-        if self._save is not None:
-            self._save.mkdir(parents=True, exist_ok=True)
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
 
     async def keep(self, finding: Finding, choices: Sequence[str], *, ending: str | None = None) -> Finding:
         """Return the finding with its token and, if a directory was given, its file, which is on disk by then."""
         header = self._case.header(SCHEDULER)
         kept = finding.with_(token=encode(Token.of(header, choices, ending=ending)))
-        if self._save is None:
+        if self.folder is None:
             return kept
         try:
             run = await simulate.aio(self._case, Replay(choices), record=SCHEDULER, engine="direct")
@@ -55,7 +55,7 @@ class Keeper:
             raise RuntimeError("a recorded run has no trace")
         trace.footer.verdict = REFUTED
         trace.footer.findings = [finding.with_(trace=None, token=None).to_json()]
-        path = self._save / self._name(finding)
+        path = self.folder / self._name(finding)
         write_trace(trace, path)
         return kept.with_(trace=str(path))
 

@@ -31,6 +31,7 @@ class Report:
         interrupted: Ctrl-C ended it early; the verdict is of what was done.
         explanation: the class of each cell, and how the order was found; for who asks for it.
         one_run: one run and its analysis decided, with witnesses but without exploring other schedules.
+        later: of PROVED, how far it reaches beyond the calls that were judged, as the end of a sentence; else empty.
         proof: of PROVED, the run and what the analysis said of it: what a certificate is made of.
 
     """
@@ -46,6 +47,7 @@ class Report:
     interrupted: bool = False
     one_run: bool = False
     explanation: list[str] = field(default_factory=list)
+    later: str = ""
     proof: tuple[Trace, Analysis] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -61,5 +63,5 @@ class Report:
             "verdict": self.verdict, "steps": self.steps, "seconds": round(self.seconds, 6),
             "findings": [finding.to_json() for finding in self.findings],
             "scope": self.scope, "notes": self.notes, "schedules": self.schedules, "one_run": self.one_run,
-            "interrupted": self.interrupted,
+            "interrupted": self.interrupted, "later_calls": self.later or None,
         }  # fmt: skip

@@ -28,6 +28,7 @@ from asyncsim.trace.op import START, Op
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
+    from asyncsim.machine.calluse import CallUse
     from asyncsim.machine.case import Case
     from asyncsim.machine.edit import Watch
     from asyncsim.machine.gate import Scheduler
@@ -42,6 +43,10 @@ if TYPE_CHECKING:
     """Takes what the program returned."""
 
 
+COMPACT_RANKS = 32
+"""From so many ranks on the events of a run are kept in columns."""
+
+
 class Course:
     """One run under way.
 
@@ -50,10 +55,18 @@ class Course:
         scheduler: makes every choice.
         record: the scheduler as text, for the header of the trace; None: no trace is kept.
         watch: is told of each operation of the kernel, before it stands at the gate.
+        use: is told what the kernel does with the number of its call.
 
     """
 
-    def __init__(self, case: Case, scheduler: Scheduler, record: str | None, watch: Watch | None) -> None:
+    def __init__(
+        self,
+        case: Case,
+        scheduler: Scheduler,
+        record: str | None,
+        watch: Watch | None,
+        use: CallUse | None = None,
+    ) -> None:
         """Make the memory, and a life for every rank, none of which has begun."""
         world = case.world
         self._case = case
@@ -63,6 +76,7 @@ class Course:
         effects: Effects = Wires(self._memory, model) if model.late else Immediate(self._memory)
         self.gate = Gate(self._memory, effects, scheduler, moving=world.ranks, max_steps=case.step_limit)
         self._deferred = model.late
+        self._use = use
         self._places: dict[int, Place] = {}
         self._outputs: list[list[Any]] = [[MISSING] * world.ranks for _ in range(case.calls)]
         self._pending: list[Event] = []
@@ -70,7 +84,10 @@ class Course:
         self._record = record
         self._recorder: Recorder | None = None
         if record is not None:
-            self._recorder = Recorder(self._memory, effects.seen, self._places, case.sites, late=model.late)
+            compact = world.ranks >= COMPACT_RANKS
+            self._recorder = Recorder(
+                self._memory, effects.seen, self._places, case.sites, late=model.late, compact=compact
+            )
             self._recorder.clock = getattr(scheduler, "now", None)
             self._recorder.told = getattr(scheduler, "told", None)
         self.gate.observer = self._recorder
@@ -105,7 +122,7 @@ class Course:
     def _start(self, place: Place, call: int) -> Any:  # noqa: ANN401 - what an author's function returned
         """Start a call of the kernel."""
         rank = place.rank
-        rank.call = call
+        rank.calling(call, self._use)
         rank.phase_name = ""
         home = rank.actor.rank
         return self._case.kernel.start(rank, copied(self._inputs[call][home]), self._case.views(home))
@@ -116,7 +133,8 @@ class Course:
     def _of_stream(self, stream: Stream[Any], parent: Rank) -> Life:
         """Return the life of a stream; its call and phase are those of its parent when it was started."""
         place = self._place(stream.actor)
-        place.rank.call, place.rank.phase_name = parent.call, parent.phase_name
+        place.rank.calling(parent.number, self._use)
+        place.rank.phase_name = parent.phase_name
 
         def start(place: Place, _: int) -> Any:  # noqa: ANN401 - what an author's function returned
             return stream.program(place.rank, *stream.args)
@@ -124,7 +142,7 @@ class Course:
         def take(_place: Place, _: int, value: Any) -> None:  # noqa: ANN401 - a program returns what it likes
             stream.value = value
 
-        return self._live(place, (parent.call,), start, take)
+        return self._live(place, (parent.number,), start, take)
 
     def _place(self, actor: Actor) -> Place:
         rank = Rank(actor, self._case.world, deferred=self._deferred)
@@ -184,7 +202,7 @@ class Course:
             place.rank.note = None  # it leads back to here; what is left of a run goes without a garbage collector
 
     def _failed(self, rank: Rank, error: BaseException) -> Exception:
-        return kernel_error(error, rank.actor, rank.call, self._trace(STOPPED))
+        return kernel_error(error, rank.actor, rank.number, self._trace(STOPPED))
 
     def _trace(self, ending: str) -> Trace | None:
         if self._recorder is None or self._record is None:

@@ -13,13 +13,21 @@ from asyncsim.machine.course import Course
 from asyncsim.machine.forgotten import noticed
 
 if TYPE_CHECKING:
+    from asyncsim.machine.calluse import CallUse
     from asyncsim.machine.case import Case, Run
     from asyncsim.machine.course import Life
     from asyncsim.machine.edit import Watch
     from asyncsim.machine.gate import Scheduler
 
 
-def drive(case: Case, scheduler: Scheduler, *, record: str | None = None, watch: Watch | None = None) -> Run:
+def drive(
+    case: Case,
+    scheduler: Scheduler,
+    *,
+    record: str | None = None,
+    watch: Watch | None = None,
+    use: CallUse | None = None,
+) -> Run:
     """Run a case once, under a schedule chosen by `scheduler`, as `simulate` does, but without trio.
 
     Args:
@@ -27,6 +35,7 @@ def drive(case: Case, scheduler: Scheduler, *, record: str | None = None, watch:
         scheduler: makes every choice.
         record: the scheduler as text, for the header; the run then keeps its trace.
         watch: is told of each operation, and of the lines it comes from, before it stands at the gate.
+        use: is told what the kernel does with the number of its call.
 
     Raises:
         KernelError: the kernel raised, or awaited something that is no operation of its rank.
@@ -34,7 +43,7 @@ def drive(case: Case, scheduler: Scheduler, *, record: str | None = None, watch:
         DivergenceError: the scheduler replays a schedule that this kernel does not follow.
 
     """
-    course = Course(case, scheduler, record, watch)
+    course = Course(case, scheduler, record, watch, use)
     with nullcontext() if record is None else noticed(case):
         _go(course)
         return course.result()

@@ -133,8 +133,8 @@ class Editor:
             known, self._visits[actor] = self._visits.get(actor), awaited
             return known is not awaited
         key = (number, rank.actor.rank)
-        last, self._calls[key] = self._calls.get(key), rank.call
-        return last != rank.call
+        last, self._calls[key] = self._calls.get(key), rank.number
+        return last != rank.number
 
     def _before_return(self, place: Place) -> Iterator[Op]:
         """Yield the operations of the barriers at the end of a call. A stream does not end one."""

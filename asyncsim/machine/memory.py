@@ -59,7 +59,9 @@ class Memory:
         """Return a private copy of the region; note it if nobody wrote some element of it."""
         if region not in self._whole and not self._is_written(region):
             self.unwritten.append(region)
-        tile: Tile = self._array(region)[region.index].copy()
+        # As `_array` says, here and below without a call: these run in every step.
+        array = self.arrays[region.slot] if region.over is None else self._array(region)
+        tile: Tile = array[region.index].copy()
         return tile
 
     def _array(self, region: Region) -> Tile:
@@ -86,7 +88,8 @@ class Memory:
 
     def write(self, region: Region, tile: Tile) -> None:
         """Store the tile."""
-        self._array(region)[region.index] = tile
+        array = self.arrays[region.slot] if region.over is None else self._array(region)
+        array[region.index] = tile
         if region not in self._whole:
             self._mark(region)
 

@@ -48,6 +48,7 @@ from asyncsim.trace.region import Cell, Condition, Region
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
 
+    from asyncsim.machine.calluse import CallUse
     from asyncsim.machine.memory import Tile
     from asyncsim.trace.declare import Group
     from asyncsim.trace.world import Actor, World
@@ -76,7 +77,7 @@ class Rank:
 
     __slots__ = (
         "_barriers", "_deferred", "_home", "_streams", "_whole", "_world", "actor", "call", "group", "id", "members",
-        "note", "open_streams", "peers", "phase_name", "size",
+        "note", "number", "open_streams", "peers", "phase_name", "size",
     )  # fmt: skip
 
     def __init__(self, actor: Actor, world: World, *, deferred: bool = False) -> None:
@@ -84,7 +85,7 @@ class Rank:
         self._home = actor.rank
         self._be(WORLD, world.groups[WORLD])
         self._whole: Rank | None = None  # a rank that led to itself would wait for the garbage collector
-        self.call = 0
+        self.calling(0)
         self.phase_name = ""
         self.actor = actor
         self.open_streams: list[str] = []
@@ -102,6 +103,11 @@ class Rank:
         self.size = len(members)
         self.peers = (*range(self.id), *range(self.id + 1, self.size))
 
+    def calling(self, number: int, use: CallUse | None = None) -> None:
+        """Begin a call; `use` is told what the kernel does with its number."""
+        self.number = number
+        self.call = number if use is None else use.number(number)
+
     def within(self, group: Group) -> Rank:
         """Return this rank as a member of a group, for the present call.
 
@@ -113,6 +119,7 @@ class Rank:
         team._be(group.name, members)
         team._whole, team._streams, team._barriers = self._whole or self, self._streams, self._barriers
         team.call, team.note, team.open_streams = self.call, self.note, self.open_streams
+        team.number = self.number
         return team
 
     def phase(self, name: str) -> Phase:
@@ -145,7 +152,7 @@ class Rank:
             raise no_region(self._home, "load", region)
         kind = LOAD if region.owner == self._home else REMOTE_LOAD
         # By place here and in the other frequent operations: keywords would double what an Op costs.
-        op = Op(self.actor, kind, region.reads, None, "", 0, False, None, self.call)  # noqa: FBT003
+        op = Op(self.actor, kind, region.reads, None, "", 0, False, None, self.number)  # noqa: FBT003
         return await _stand_at_gate(op)  # type: ignore[no-any-return]
 
     async def store(self, region: Region, tile: Any, *, atomic: Literal["add"] | None = None) -> None:  # noqa: ANN401 - numbers are tiles, too
@@ -164,7 +171,7 @@ class Rank:
         if tile.__class__ is not np.ndarray or tile.dtype != region.dtype or tile.shape != region.shape:
             tile = tile_for(self._home, kind, region, tile)
         deferred = self._deferred
-        op = Op(self.actor, kind, accesses, None, "", 0, False, tile, self.call, False, False, "", deferred)  # noqa: FBT003
+        op = Op(self.actor, kind, accesses, None, "", 0, False, tile, self.number, False, False, "", deferred)  # noqa: FBT003
         await _stand_at_gate(op)
 
     async def poll(self, region: Region, predicate: Callable[[Tile], bool]) -> Tile:
@@ -181,7 +188,7 @@ class Rank:
         if not callable(predicate):
             got = shown(predicate)
             raise MisuseError(f"rank {self._home}: poll of {region} takes a function of the tile; got {got}")
-        op = Op(self.actor, POLL, region.reads, payload=predicate, call=self.call)
+        op = Op(self.actor, POLL, region.reads, payload=predicate, call=self.number)
         tile: Tile = await _stand_at_gate(op)
         if not predicate(tile.copy()):
             raise MisuseError(f"rank {self._home}: poll of {region}: the predicate changed its mind on the same tile")
@@ -202,7 +209,7 @@ class Rank:
             raise MisuseError(f"rank {self._home}: get into {target}; a get copies into an own region: window[...]")
         accesses = (*source.reads, *written_by(target, source))
         late = nbi and self._deferred
-        await _stand_at_gate(Op(self.actor, GET, accesses, call=self.call, late=late, deferred=self._deferred))
+        await _stand_at_gate(Op(self.actor, GET, accesses, call=self.number, late=late, deferred=self._deferred))
 
     async def put(
         self,
@@ -225,7 +232,7 @@ class Rank:
         """
         accesses, tile = put_of(self._home, PUT, target, source, atomic, self._world)
         late = nbi and self._deferred and tile is None
-        op = Op(self.actor, PUT, accesses, payload=tile, call=self.call, late=late, deferred=self._deferred)
+        op = Op(self.actor, PUT, accesses, payload=tile, call=self.number, late=late, deferred=self._deferred)
         await _stand_at_gate(op)
 
     async def put_signal(  # noqa: PLR0913 - a put and a notify in one
@@ -253,7 +260,7 @@ class Rank:
         value = change_of(self._home, PUT_SIGNAL, cell, value, op, self._world)
         late = nbi and self._deferred and tile is None
         step = Op(
-            self.actor, PUT_SIGNAL, accesses, cell, op, value, payload=tile, call=self.call, late=late,
+            self.actor, PUT_SIGNAL, accesses, cell, op, value, payload=tile, call=self.number, late=late,
             deferred=self._deferred,
         )  # fmt: skip
         await _stand_at_gate(step)
@@ -280,7 +287,7 @@ class Rank:
         if relaxed and order != "relaxed":
             raise MisuseError(f"rank {self._home}: notify of {cell}: order={order!r}; use 'release' or 'relaxed'")
         deferred = self._deferred
-        step = Op(self.actor, NOTIFY, (), cell, op, value, False, None, self.call, False, relaxed, "", deferred)  # noqa: FBT003
+        step = Op(self.actor, NOTIFY, (), cell, op, value, False, None, self.number, False, relaxed, "", deferred)  # noqa: FBT003
         await _stand_at_gate(step)
 
     async def wait(self, condition: Condition, *, consume: bool = False) -> None:
@@ -297,23 +304,23 @@ class Rank:
         if cell.owner != self._home or cell.world is not self._world:
             check_condition(self._home, "wait", condition, self._world)
         how, expected = condition.compare, condition.expected
-        await _stand_at_gate(Op(self.actor, WAIT, (), cell, how, expected, bool(consume), None, self.call))
+        await _stand_at_gate(Op(self.actor, WAIT, (), cell, how, expected, bool(consume), None, self.number))
 
     async def test(self, condition: Condition) -> bool:
         """Say whether the condition on an own cell holds now, without waiting."""
         check_condition(self._home, "test", condition, self._world)
-        op = Op(self.actor, TEST, (), condition.cell, condition.compare, condition.expected, call=self.call)
+        op = Op(self.actor, TEST, (), condition.cell, condition.compare, condition.expected, call=self.number)
         return await _stand_at_gate(op)  # type: ignore[no-any-return]
 
     # Order of what lands later.
 
     async def fence(self) -> None:
         """Order this actor's earlier remote writes before its later ones, to each destination separately."""
-        await _stand_at_gate(Op(self.actor, FENCE, call=self.call))
+        await _stand_at_gate(Op(self.actor, FENCE, call=self.number))
 
     async def quiet(self) -> None:
         """Wait until all of this actor's outstanding writes have landed."""
-        await _stand_at_gate(Op(self.actor, QUIET, call=self.call))
+        await _stand_at_gate(Op(self.actor, QUIET, call=self.number))
 
     # Streams.
 
@@ -328,7 +335,7 @@ class Rank:
             raise MisuseError(f"rank {self._home}: start({got}); give an async function that takes a Rank first")
         stream: Stream[_Result] = Stream(self.actor.stream(next(self._streams)), program, args)
         self.open_streams.append(stream.actor.name)
-        await _stand_at_gate(Op(self.actor, START, link=stream.actor.name, payload=stream, call=self.call))
+        await _stand_at_gate(Op(self.actor, START, link=stream.actor.name, payload=stream, call=self.number))
         return stream
 
     async def join(self, stream: Stream[_Result]) -> _Result:
@@ -337,7 +344,7 @@ class Rank:
         if name not in self.open_streams:
             got = name or shown(stream)
             raise MisuseError(f"rank {self._home}: join({got}); join a stream that this actor started, once")
-        await _stand_at_gate(Op(self.actor, JOIN, link=name, call=self.call))
+        await _stand_at_gate(Op(self.actor, JOIN, link=name, call=self.number))
         self.open_streams.remove(name)
         return stream.result
 
@@ -353,4 +360,4 @@ class Rank:
         if not isinstance(barrier, StreamBarrier) or barrier.rank != self._home:
             raise MisuseError(f"rank {self._home}: sync takes a stream barrier of this rank, rank.stream_barrier(n)")
         link = barrier.next(self.actor.name)
-        await _stand_at_gate(Op(self.actor, SYNC, amount=barrier.parties, link=link, call=self.call))
+        await _stand_at_gate(Op(self.actor, SYNC, amount=barrier.parties, link=link, call=self.number))

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from asyncsim.trace.columns import Columns
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import Collective, Event
 from asyncsim.trace.late import index_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from asyncsim.machine.memory import Memory
     from asyncsim.machine.rank import Rank
@@ -49,14 +50,23 @@ class Recorder:
         places: where each actor is, by its order.
         sites: shared by the runs of a case, so that each line is looked up once.
         late: there are wires; a landing is noted with the place of its issue.
+        compact: keep columns, for a run of very many steps; without wires only.
 
     """
 
-    def __init__(
-        self, memory: Memory, seen: Callable[[Op], int], places: Mapping[int, Place], sites: Sites, *, late: bool
+    def __init__(  # noqa: PLR0913 - what it looks at, and how it keeps it
+        self,
+        memory: Memory,
+        seen: Callable[[Op], int],
+        places: Mapping[int, Place],
+        sites: Sites,
+        *,
+        late: bool,
+        compact: bool = False,
     ) -> None:
         """Start with no event."""
-        self.events: list[Event] = []
+        self._events: list[Event] = []
+        self._columns = Columns() if compact and not late else None
         self.collectives: list[Collective] = []
         self.clock: Callable[[], float] | None = None
         """Tells the virtual time of the step that was just taken, in seconds, if the scheduler has any."""
@@ -73,7 +83,7 @@ class Recorder:
         self._sites = sites
         self._site = sites.at
 
-    def __call__(self, op: Op, outcome: Any) -> None:  # noqa: ANN401 - whatever an effect returns
+    def __call__(self, op: Op, outcome: Any) -> None:  # noqa: ANN401, C901, PLR0912 - any outcome; in every step
         """Note a step that was just taken."""
         actor = op.actor
         if actor.wire:
@@ -81,7 +91,7 @@ class Recorder:
         else:  # as `_where` says, here without a call: this runs in every step that is recorded
             place = self._places[actor.order]
             rank = place.rank
-            call, phase, at = rank.call, rank.phase_name, place.inserted or self._site(place)
+            call, phase, at = rank.number, rank.phase_name, place.inserted or self._site(place)
         data: bytes | None = None
         have: int | None = None
         if op.accesses:
@@ -99,7 +109,12 @@ class Recorder:
         if unwritten:
             self._unwritten = len(self._found)
         time = None if self.clock is None else self.clock()
-        events = self.events
+        if self._columns is not None:
+            self._columns.take(op, call, phase, at, data, have, unwritten, time)
+            if self.told is not None:
+                self.told(self._columns[-1])
+            return
+        events = self._events
         event = Event(len(events), op, call, phase, at, data, have, unwritten, time)
         events.append(event)
         if self.told is not None:
@@ -109,6 +124,11 @@ class Recorder:
             self._counts[actor.order] = count + 1
             if op.deferred:
                 self._issues[actor.name, count] = event
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """The events so far."""
+        return self._events if self._columns is None else self._columns
 
     def pending(self, op: Op) -> Event:
         """Describe an operation that still stands at the gate."""
@@ -122,7 +142,7 @@ class Recorder:
             return issue.call, issue.phase, issue.at
         place = self._places[op.actor.order]
         rank = place.rank
-        return rank.call, rank.phase_name, place.inserted or self._site(place)
+        return rank.number, rank.phase_name, place.inserted or self._site(place)
 
     def collective(self, rank: Rank, name: str, facts: Mapping[str, Any]) -> None:
         """Note that a task, which runs just now, takes part in a collective."""
@@ -131,7 +151,9 @@ class Recorder:
         said = tuple(sorted((key, _fact(rank, key, value)) for key, value in facts.items()))
         at = self._sites.here(sys._getframe(2))  # noqa: SLF001 - the caller of `Rank.collective`, which called this
         actor = rank.actor
-        self.collectives.append(Collective(actor.name, actor.rank, rank.group, rank.members, rank.call, name, said, at))
+        self.collectives.append(
+            Collective(actor.name, actor.rank, rank.group, rank.members, rank.number, name, said, at)
+        )
 
 
 def _fact(rank: Rank, key: str, value: Any) -> str:  # noqa: ANN401 - refused if it is no fact

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asyncsim.checking.check import SHRINK_STEPS, check, stream_difference
+from asyncsim.checking.check import SHRINK_STEPS, check
+from asyncsim.checking.hidden import stream_difference
 from asyncsim.machine.case import MISSING, Case, copied
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.fifo import Fifo

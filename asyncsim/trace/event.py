@@ -80,6 +80,7 @@ class Header:
         scheduler: who chose, as text: ``"random:seed=3"``.
         edits: what was removed from or added to the kernel.
         version: the asyncsim that recorded it.
+        recorded: "elsewhere" if it was no asyncsim, but a real kernel that was instrumented.
 
     """
 
@@ -92,6 +93,7 @@ class Header:
     scheduler: str
     edits: tuple[str, ...] = ()
     version: str = VERSION
+    recorded: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,7 @@ class Trace:
     """A run as data: header, one event a step, footer (None while the run goes on)."""
 
     header: Header
-    events: list[Event] = field(default_factory=list)
+    events: Sequence[Event] = field(default_factory=list)
     footer: Footer | None = None
 
     @property

@@ -46,8 +46,10 @@ from uuid import uuid4
 import structlog
 
 from asyncsim.trace.declare import WORLD, Window
-from asyncsim.trace.jsonl_read import FOOTER, FORMAT, HEADER, STEP, read_trace
+from asyncsim.trace.jsonl_header import FORMAT
+from asyncsim.trace.jsonl_read import FOOTER, HEADER, STEP, read_trace
 from asyncsim.trace.op import LAND, NOTIFY, PUT_SIGNAL, SYNC, TEST, WAIT
+from asyncsim.trace.packed import open_for_writing
 from asyncsim.trace.values import dtype_name, encode_data, encode_number
 
 if TYPE_CHECKING:
@@ -80,11 +82,11 @@ class TraceWriter:
             context_class=dict,
             cache_logger_on_first_use=False,
         ).bind()
-        self._log.line(HEADER, **_header(header))
+        self._log.line(HEADER, **header_fields(header))
 
     def step(self, event: Event) -> None:
         """Write the line of one step."""
-        self._log.line(STEP, step=self._steps, **_step(event))
+        self._log.line(STEP, step=self._steps, **step_fields(event))
         self._steps += 1
 
     def finish(self, footer: Footer) -> None:
@@ -97,7 +99,8 @@ def write_trace(trace: Trace, target: TextIO | str | os.PathLike[str]) -> None:
 
     Args:
         trace: what to write; without a footer, the file is one of a run that was broken off.
-        target: a text stream, or a path. A path gets the whole file or, if that fails, none.
+        target: a text stream, or a path, which may end in ``.gz`` or ``.zst``. A path gets the whole
+            file or, if that fails, none.
 
     Raises:
         OSError: the file cannot be written.
@@ -109,7 +112,7 @@ def write_trace(trace: Trace, target: TextIO | str | os.PathLike[str]) -> None:
     path = Path(target)
     draft = path.with_name(f".{path.name}.{uuid4().hex}.tmp")  # beside it: a rename does not cross file systems
     try:
-        with draft.open("x", encoding="ascii", newline="\n") as stream:
+        with open_for_writing(draft, ending=path.suffix, new=True) as stream:
             _write_all(trace, stream)
         draft.replace(path)
     finally:
@@ -164,7 +167,8 @@ def _filled(fields: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value not in (None, "", [], ()) and value is not False}
 
 
-def _header(header: Header) -> dict[str, Any]:
+def header_fields(header: Header) -> dict[str, Any]:
+    """Return the fields of a header, in their order."""
     world = header.world
     return {
         "format": FORMAT,
@@ -180,6 +184,7 @@ def _header(header: Header) -> dict[str, Any]:
         "actors": [{"actor": actor.name, "rank": actor.rank} for actor in world.actors],
         "edits": list(header.edits),
         "scheduler": header.scheduler,
+        **_filled({"recorded": header.recorded}),
     }
 
 
@@ -201,6 +206,7 @@ def declarations(world: World) -> list[dict[str, Any]]:
         if isinstance(declared, Window):
             dirty = declared.dirty if declared.dirty in (None, "random") else encode_number(declared.dirty)
             extras = {} if dirty is None else {"dirty": dirty}  # dirty=0 and False are said, not left out
+            extras |= _filled({"over": declared.over})
             made.append(
                 {"window": declared.name, **place, **_filled({"initialised": declared.initialised}), **extras, **group}
             )
@@ -210,7 +216,7 @@ def declarations(world: World) -> list[dict[str, Any]]:
     return made
 
 
-def _step(event: Event) -> dict[str, Any]:
+def step_fields(event: Event) -> dict[str, Any]:
     """Return the fields of a step, or of an operation that was pending at the end."""
     op = event.op
     cell = op.cell
@@ -266,7 +272,7 @@ def _footer(footer: Footer, steps: int) -> dict[str, Any]:
         **_filled(
             {
                 "outputs": footer.outputs,
-                "pending": [_step(event) for event in footer.pending],
+                "pending": [step_fields(event) for event in footer.pending],
                 "verdict": footer.verdict,
                 "findings": footer.findings,
                 "collectives": [_collective(said) for said in footer.collectives],

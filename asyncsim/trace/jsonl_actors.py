@@ -70,12 +70,14 @@ class Actors:
     Args:
         world: of the header.
         model: what lands late, and in which pieces.
+        landings: are in the trace; on real hardware nobody sees one.
 
     """
 
-    def __init__(self, world: World, model: Model) -> None:
+    def __init__(self, world: World, model: Model, *, landings: bool = True) -> None:
         """Know the ranks."""
         self._model = model
+        self._landings = landings
         self._tasks = {actor.name: actor for actor in world.actors}
         self._joined: set[str] = set()
         self._issued: dict[str, int] = {}
@@ -154,7 +156,7 @@ class Actors:
             self._joined.add(op.link)
         elif op.deferred:
             self._count_pieces(op)
-            for landing in landings_of(op, index, self._model.atom):
+            for landing in landings_of(op, index, self._model.atom) if self._landings else ():
                 self._wires[landing.actor.name] = Wire(landing, op.call)
 
     def _moved(self, name: str, op: Op) -> None:

@@ -29,7 +29,9 @@ def read_footer(fields: Fields, steps: Steps, trace: Trace) -> Footer:
     outputs = [_outputs(row, header) for row in fields.items("outputs")]
     if outputs and len(outputs) != header.calls:
         raise BadFieldError(f"'outputs' of {len(outputs)} calls; the run makes {header.calls}")
-    pending: list[Event] = [steps.read(Fields(item, "a pending operation"), None) for item in fields.items("pending")]
+    pending: list[Event] = [
+        steps.read(Fields(item, "a pending operation"), None, pending=True) for item in fields.items("pending")
+    ]
     verdict = fields.text("verdict", "") or None
     findings = fields.items("findings")
     for finding in findings:

@@ -7,48 +7,25 @@ place lies inside its window, every operation has what its kind needs. Anything 
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TextIO
 
-from asyncsim.trace.declare import Group, Signal, Window
-from asyncsim.trace.edit import check_added, edits_of
 from asyncsim.trace.errors import MisuseError, TraceError
-from asyncsim.trace.event import Header, Trace
+from asyncsim.trace.event import Event, Trace
+from asyncsim.trace.jsonl_elsewhere import filled_footer
 from asyncsim.trace.jsonl_footer import read_footer
+from asyncsim.trace.jsonl_header import read_header
 from asyncsim.trace.jsonl_step import Steps
-from asyncsim.trace.late import MODELS, model_of
-from asyncsim.trace.strict import (
-    MAX_CALLS,
-    MAX_RANKS,
-    BadFieldError,
-    Fields,
-    integer_in,
-    list_in,
-    parse_json,
-    shown,
-    text_in,
-)
-from asyncsim.trace.values import DTYPES, decode_number, dtype_named, hex_in
-from asyncsim.trace.world import World
+from asyncsim.trace.packed import Unpacking, open_for_reading
+from asyncsim.trace.strict import BadFieldError, Fields, parse_json, shown
 
-if TYPE_CHECKING:
-    from asyncsim.trace.declare import Declaration
-
-FORMAT = 1
-"""The version of the format. A reader reads its own version only."""
 HEADER, STEP, FOOTER = "header", "step", "footer"
 MAX_LINE = 1 << 24
 """A longer line is refused before it is held in memory: characters, the newline included."""
-MAX_WINDOW = 1 << 48
-"""Bytes of one window, at all ranks."""
-MAX_CELLS = 1 << 24
-"""Cells of one signal, at all ranks: an analysis keeps a number for each."""
-
-_MEMORY = re.compile(r"[a-z]{1,20}(:atom=[1-9][0-9]{0,17})?\Z")
 _CRC = re.compile(r',"crc":"([0-9a-f]{8})"\}\Z')
 
 
@@ -65,26 +42,73 @@ def read_trace(source: TextIO | str | os.PathLike[str], *, partial: bool = False
         OSError: the file cannot be opened.
 
     """
+    return survey_trace(source, partial=partial, name=name).trace
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Survey:
+    """A trace, and how much of its file it is.
+
+    Args:
+        trace: what was read; its footer is None if the run was broken off.
+        lines: how many whole lines were read, the header's included.
+        cut: why that is not the whole trace, as a clause; empty if it is.
+
+    """
+
+    trace: Trace
+    lines: int
+    cut: str
+
+
+def survey_trace(
+    source: TextIO | str | os.PathLike[str],
+    *,
+    partial: bool = True,
+    elsewhere: bool = False,
+    name: str | None = None,
+) -> Survey:
+    """Read a trace, and say how far it is whole.
+
+    Args:
+        source: a text stream, or a path.
+        partial: a run that was broken off is read up to its last whole line.
+        elsewhere: a trace that was recorded elsewhere is read too. Its events may have no numbers.
+        name: what errors call the source; by default the path, or "trace".
+
+    Raises:
+        TraceError: it is no trace, or a damaged one.
+        MisuseError: it ends in ``.zst``, and zstandard is not installed.
+        OSError: the file cannot be opened.
+
+    """
     if isinstance(source, str | os.PathLike):
         name = os.fspath(source) if name is None else name
-        # Bytes that are no UTF-8 become lone surrogates, so that their line can be named.
-        with Path(source).open(encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
-            return _Reader(stream, name, partial=partial).read()
-    return _Reader(source, "trace" if name is None else name, partial=partial).read()
+        stream, unpacking = open_for_reading(Path(source))
+        with stream:
+            return _Reader(stream, name, unpacking, partial=partial, elsewhere=elsewhere).read()
+    return _Reader(source, "trace" if name is None else name, None, partial=partial, elsewhere=elsewhere).read()
 
 
 class _Reader:
-    def __init__(self, stream: TextIO, name: str, *, partial: bool) -> None:
+    def __init__(
+        self, stream: TextIO, name: str, unpacking: Unpacking | None, *, partial: bool, elsewhere: bool
+    ) -> None:
         self._stream = stream
         self._name = name
+        self._unpacking = unpacking
         self._partial = partial
+        self._elsewhere = elsewhere
         self._number = 0
         self._whole = True  # the line ended in a newline
+        self._cut = ""
+        self._numbered: bool | None = None  # a trace recorded elsewhere: whether its steps have numbers
         self._crc: int | None = 0  # None: this trace has none
 
-    def read(self) -> Trace:
+    def read(self) -> Survey:
         try:
-            return self._read()
+            trace = self._read()
+            return Survey(trace, self._number, self._cut)
         except (BadFieldError, MisuseError) as error:
             if not self._whole and not isinstance(error, MisuseError):
                 raise self._error(f"truncated: the last line is not whole ({error})") from None
@@ -95,24 +119,42 @@ class _Reader:
         if line is None:
             self._number = 1
             raise BadFieldError("empty: a trace begins with its header")
-        trace = Trace(_header(self._fields(line, HEADER)))
+        events: list[Event] = []
+        trace = Trace(read_header(self._fields(line, HEADER)), events)
+        foreign = bool(trace.header.recorded)
+        if foreign and not self._elsewhere:
+            raise BadFieldError("recorded elsewhere: there is no schedule to follow; asyncsim explain analyses it")
         steps = Steps(trace.header)
         while (line := self._next_line()) is not None:
             try:
                 fields = self._fields(line, STEP, FOOTER)
             except BadFieldError:
                 if self._partial and not self._whole:
+                    self._number -= 1
+                    self._cut = "its last line is not whole"
                     return trace
                 raise
             if trace.footer is not None:
                 raise BadFieldError("content after the footer")
             if fields.take("event") == STEP:
-                trace.events.append(steps.read(fields, len(trace.events)))
+                number = self._step_number(fields, len(events)) if foreign else len(events)
+                events.append(steps.read(fields, number))
             else:
+                fields = filled_footer(fields, len(trace.events)) if foreign else fields
                 trace.footer = read_footer(fields, steps, trace)
-        if trace.footer is None and not self._partial:
-            raise BadFieldError("truncated: the trace ends without a footer")
+        if trace.footer is None:
+            if not self._partial:
+                raise BadFieldError("truncated: the trace ends without a footer")
+            self._cut = self._cut or "it has no footer"
         return trace
+
+    def _step_number(self, fields: Fields, due: int) -> int | None:
+        """Return the number that a step has; None where the steps of this trace have none: all or nobody."""
+        if self._numbered is None:
+            self._numbered = "step" in fields
+        if not self._numbered and "step" in fields:
+            raise BadFieldError("a number of a step, though the steps before have none")
+        return due if self._numbered else None
 
     def _next_line(self) -> str | None:
         self._number += 1
@@ -122,14 +164,26 @@ class _Reader:
             raise BadFieldError("bytes that are no text") from None
         if not line:
             self._number -= 1
+            self._check_unpacked()
             return None
         self._whole = line.endswith("\n")
+        if not self._whole and self._unpacking is not None and self._unpacking.fault and not self._unpacking.cut:
+            self._whole = True  # a fault of its own, not one of truncation
+            raise BadFieldError(self._unpacking.fault)
         if not self._whole and len(line) == MAX_LINE:
             self._whole = True  # a fault of its own, not one of truncation
             raise BadFieldError(f"the line is longer than {MAX_LINE} characters")
         if not line.isascii() and any("\ud800" <= sign <= "\udfff" for sign in line):
             raise BadFieldError("bytes that are no UTF-8")
         return line.rstrip("\r\n")
+
+    def _check_unpacked(self) -> None:
+        """Tell the end of a compressed file from where it is damaged."""
+        if self._unpacking is not None and self._unpacking.fault:
+            if not (self._partial and self._unpacking.cut):
+                self._number += 1
+                raise BadFieldError(self._unpacking.fault)
+            self._cut = "its compressed data ends too early"
 
     def _fields(self, line: str, *kinds: str) -> Fields:
         """Check the sum of a line and what kind it is."""
@@ -159,93 +213,3 @@ class _Reader:
 
     def _error(self, reason: str) -> TraceError:
         return TraceError(reason, line=self._number, source=self._name)
-
-
-def _header(fields: Fields) -> Header:
-    fields.take("event")
-    version = fields.take("format")
-    if type(version) is not int or version != FORMAT:
-        raise BadFieldError(f"format {shown(version)}; this asyncsim reads format {FORMAT}")
-    asyncsim = fields.text("asyncsim")
-    kernel = fields.text("kernel")
-    source = fields.text("source")
-    if source:
-        hex_in(source, "'source'")
-    ranks = fields.integer("ranks", 1, MAX_RANKS)
-    calls = fields.integer("calls", 1, MAX_CALLS)
-    memory = fields.text("memory")
-    if not _MEMORY.match(memory):  # before anybody makes a number of it
-        raise BadFieldError(f"'memory' is {shown(memory)}; the memory models are {', '.join(MODELS)}")
-    model_of(memory)
-    seed = fields.integer("seed", 0)
-    groups = _groups(fields.items("groups"), ranks)
-    declared = [_declaration(item, ranks, groups) for item in fields.items("declarations")]
-    unused = set(groups) - {each.group.name for each in declared if each.group is not None}
-    if unused:
-        raise BadFieldError(f"group {shown(min(unused))} owns nothing; only groups of windows and signals are listed")
-    # Before the world is made, so that a large number alone costs nothing.
-    _check_actors(fields.items("actors"), ranks)
-    edits = tuple(text_in(edit, "an edit") for edit in fields.items("edits"))
-    scheduler = fields.text("scheduler")
-    fields.end()
-    world = World(ranks, declared)
-    check_added(edits_of(edits), world)
-    return Header(kernel, source, world, calls, memory, seed, scheduler, edits, asyncsim)
-
-
-def _check_actors(actors: list[Any], ranks: int) -> None:
-    if len(actors) != ranks:
-        raise BadFieldError(f"{len(actors)} actors for {ranks} ranks; every rank is one")
-    for rank, item in enumerate(actors):
-        fields = Fields(item, "an actor")
-        if fields.text("actor") != str(rank) or fields.integer("rank", 0) != rank:
-            raise BadFieldError(f"actor {shown(item)}; the actor of rank {rank} is called '{rank}'")
-        fields.end()
-
-
-def _groups(items: list[Any], ranks: int) -> dict[str, Group]:
-    """Read who belongs together; `Group` itself refuses a bad name, and members that are none."""
-    groups: dict[str, Group] = {}
-    for item in items:
-        fields = Fields(item, "a group")
-        name = fields.text("name")
-        members = [integer_in(rank, "a member", 0, ranks - 1) for rank in list_in(fields.take("ranks"), "'ranks'")]
-        fields.end()
-        if name in groups:
-            raise BadFieldError(f"two groups are called {shown(name)}")
-        groups[name] = Group(name, tuple(members))
-    return groups
-
-
-def _group(fields: Fields, groups: dict[str, Group]) -> Group | None:
-    if "group" not in fields:
-        return None
-    name = fields.text("group")
-    if name not in groups:
-        raise BadFieldError(f"the header knows no group {shown(name)}")
-    return groups[name]
-
-
-def _declaration(item: Any, ranks: int, groups: dict[str, Group]) -> Declaration:  # noqa: ANN401 - any JSON value
-    fields = Fields(item, "a declaration")
-    is_window = "window" in fields
-    name = fields.text("window" if is_window else "signal")
-    shape = tuple(integer_in(extent, "an extent", 0, 1 << 62) for extent in list_in(fields.take("shape"), "'shape'"))
-    dtype = dtype_named(fields.choice("dtype", DTYPES))
-    size = math.prod(shape) * ranks * (dtype.itemsize if is_window else 1)
-    limit = MAX_WINDOW if is_window else MAX_CELLS
-    if size > limit:
-        raise BadFieldError(f"{shown(name)} has {size} {'bytes' if is_window else 'cells'}; at most {limit} are read")
-    group = _group(fields, groups)
-    declared: Declaration
-    if is_window:
-        dirty = fields.take("dirty", None)
-        if dirty is not None and dirty != "random":
-            dirty = decode_number(dirty, "'dirty'")
-        declared = Window(name, shape, dtype, initialised=fields.flag("initialised"), dirty=dirty, group=group)
-    else:
-        start = fields.integer("start", -(1 << 63))
-        wrap, cleaning = fields.flag("wrap"), fields.flag("self_cleaning")
-        declared = Signal(name, shape, dtype, start=start, wrap=wrap, self_cleaning=cleaning, group=group)
-    fields.end()
-    return declared

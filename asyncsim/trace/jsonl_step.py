@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from asyncsim.trace.event import Event
 from asyncsim.trace.jsonl_actors import Actors
+from asyncsim.trace.jsonl_elsewhere import ELSEWHERE, filled_step
 from asyncsim.trace.jsonl_shape import COPIES, SINGLE, fault_of
 from asyncsim.trace.late import model_of
 from asyncsim.trace.layout import SignalLayout, WindowLayout
@@ -64,14 +65,15 @@ class Steps:
         self._world = header.world
         self._calls = header.calls
         self._late = model.late
-        self._actors = Actors(header.world, model)
+        self._foreign = header.recorded == ELSEWHERE
+        self._actors = Actors(header.world, model, landings=not self._foreign)
         self._pending: set[str] = set()
         self._regions: dict[tuple[object, ...], Region] = {}
         self._spans = 0
         self._rank = 0  # whose step is being read
 
-    def read(self, fields: Fields, step: int | None) -> Event:
-        """Return the event of a line; `step` is the number it must have, None for a pending operation.
+    def read(self, fields: Fields, step: int | None, *, pending: bool = False) -> Event:
+        """Return the event of a line; `step` is the number it must have, None where nothing says.
 
         Raises:
             BadFieldError: something in it cannot be.
@@ -79,6 +81,8 @@ class Steps:
         """
         if step is not None and (number := fields.integer("step", 0)) != step:
             raise BadFieldError(f"step {number}, where step {step} belongs")
+        if self._foreign:
+            fields = filled_step(fields, self._world)
         name = fields.text("actor")
         actor, wire = self._actors.find(name)
         if (rank := fields.integer("rank", 0)) != actor.rank:
@@ -89,13 +93,13 @@ class Steps:
         op = Op(actor, kind, call=call, deferred=self._late and kind in _DEFERRED)
         event = Event(step, op, call, fields.text("phase", ""), read_site(fields))
         if wire is not None:
-            self._read_landing(wire, event, fields)
+            self._read_landing(wire, event, fields, pending=pending)
         else:
-            self._read_operation(event, fields)
+            self._read_operation(event, fields, pending=pending)
         if "time" in fields:
             event.time = _time(fields.take("time"))
         fields.end()
-        if step is not None:
+        if not pending:
             self._actors.took_step(op)
         elif name in self._pending:
             raise BadFieldError(f"actor {name} is pending twice")
@@ -107,7 +111,7 @@ class Steps:
         """Return a rank's own actor, or a stream that some step started."""
         return self._actors.task(name)
 
-    def _read_operation(self, event: Event, fields: Fields) -> None:
+    def _read_operation(self, event: Event, fields: Fields, *, pending: bool) -> None:
         """Read what an operation of a task has, by its kind."""
         op = event.op
         if op.kind in (FETCH, LAND):
@@ -115,7 +119,7 @@ class Steps:
         if op.kind in (NOTIFY, WAIT, TEST):
             self._read_cell(event, fields)
         elif op.kind in SINGLE or op.kind in COPIES:
-            self._read_accesses(event, fields)
+            self._read_accesses(event, fields, pending=pending)
         elif op.kind in (START, JOIN, SYNC):
             op.link = fields.text("link")
             op.amount = fields.integer("parties", 1) if op.kind == SYNC else 0
@@ -135,7 +139,7 @@ class Steps:
             raise BadFieldError(f"rank {op.actor.rank} waits on {cell}, which is not its own")
         if op.kind == WAIT:
             op.consume = fields.flag("consume")
-        event.have = fields.integer("have", cell.low, cell.high)
+        event.have = self._have(fields, cell)
 
     def _read_change(self, event: Event, fields: Fields, amount: str) -> Cell:
         """Read how an operation changes a cell."""
@@ -143,10 +147,16 @@ class Steps:
         cell = op.cell = self._cell(fields.take("cell"))
         op.how = fields.choice("how", (ATOMIC_ADD, SET))
         op.amount = fields.integer(amount, cell.low, cell.high)
-        event.have = fields.integer("have", cell.low, cell.high)
+        event.have = self._have(fields, cell)
         return cell
 
-    def _read_accesses(self, event: Event, fields: Fields) -> None:
+    def _have(self, fields: Fields, cell: Cell) -> int | None:
+        """Take what a cell held; who instruments a kernel need not know it."""
+        if self._foreign and "have" not in fields:
+            return None
+        return fields.integer("have", cell.low, cell.high)
+
+    def _read_accesses(self, event: Event, fields: Fields, *, pending: bool) -> None:
         """Read what a load, store, poll, get or put has, with or without a signal."""
         op = event.op
         op.accesses = tuple(self._access(item)[0] for item in fields.items("accesses"))
@@ -159,15 +169,15 @@ class Steps:
             raise BadFieldError(f"rank {op.actor.rank}, {op.kind}: {fault}")
         if op.kind == PUT_SIGNAL:
             self._read_change(event, fields, "amount")
-        self._read_data(event, fields)
+        self._read_data(event, fields, pending=pending)
 
-    def _read_data(self, event: Event, fields: Fields) -> None:
+    def _read_data(self, event: Event, fields: Fields, *, pending: bool) -> None:
         region = event.op.accesses[-1].region
-        if event.step is not None and "value" in fields:
+        if not pending and "value" in fields:
             event.data = decode_data(fields.take("value"), region.dtype, _elements(region))
         event.unwritten = fields.flag("unwritten")
 
-    def _read_landing(self, wire: Wire, event: Event, fields: Fields) -> None:
+    def _read_landing(self, wire: Wire, event: Event, fields: Fields, *, pending: bool) -> None:
         """Read a step of a wire, which must be the one that its operation left to it."""
         op, landing = event.op, wire.landing
         name = op.actor.name
@@ -183,7 +193,7 @@ class Steps:
         else:
             found = [self._access(item, wire=True) for item in fields.items("accesses")]
             same = [_key(*each) for each in found] == [_key(due, due.region.part) for due in wire.accesses]
-            self._read_data(event, fields)
+            self._read_data(event, fields, pending=pending)
         if not same or op.link != (LOCAL if landing.local else ""):
             raise BadFieldError(f"wire {name}: this is not what the operation that it belongs to left to it")
 

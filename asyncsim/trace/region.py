@@ -178,7 +178,7 @@ class Cell:
         if expected.__class__ is not int:
             if isinstance(expected, bool) or not hasattr(expected, "__index__"):
                 raise MisuseError(f"{self} is compared with {expected!r}; compare a cell with an integer")
-            expected = expected.__index__()
+            expected = int(expected.__index__())  # a number of a subclass would be compared its own way
         assert isinstance(expected, int)  # noqa: S101 - for the type checker; both branches above ensure it
         if not self.low <= expected <= self.high:
             raise MisuseError(f"{self} is compared with {expected}; the cell holds {self.low} to {self.high}")

@@ -166,6 +166,10 @@ class Fields:
         """Take a list; empty if it is left out."""
         return list_in(self.take(name, []), repr(name))
 
+    def rest(self) -> dict[str, Any]:
+        """Return the fields that were not taken."""
+        return dict(self._left)
+
     def names(self) -> list[str]:
         """Return the names of the fields that were not taken."""
         return list(self._left)

@@ -28,7 +28,7 @@ from asyncsim.trace.op import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from asyncsim.checking.report import Report
     from asyncsim.machine.case import Case
@@ -48,19 +48,22 @@ _ORDERED = ("race", "signal-race", "unstable-wait", "order-dependent-sum")
 _BENIGN = "both orders give the same bits here, so no result shows it; it is still a race, and nothing is proved"
 
 
-def report_text(report: Report, *, width: int = WIDTH, explain: bool = False) -> str:
+def report_text(
+    report: Report, *, width: int = WIDTH, explain: bool = False, replay: Callable[[str, Kernel], str] | None = None
+) -> str:
     """Return the whole report, with a line feed at its end.
 
     Args:
         report: of `check` or `explore`.
         explain: add the class of each cell, and how the order was found.
         width: where sentences wrap; lines to be pasted, and source lines, are never cut.
+        replay: makes the command that replays a witness; None: `replay_line` does.
 
     """
     lines = [f"{report.verdict}  {case_text(report.case)}"]
     lines += wrapped(_scope(report), width, "  ")
     for number, finding in enumerate(report.findings, 1):
-        lines += ["", *_finding(number, finding, report.case.kernel, width)]
+        lines += ["", *finding_lines(number, finding, report.case.kernel, width, replay or replay_line)]
     if report.notes:
         lines.append("")
         for note in report.notes:
@@ -112,10 +115,14 @@ def source_line(kernel: Kernel, place: str) -> str:
 
 
 def _scope(report: Report) -> str:
-    return f"{report.scope} (interrupted)" if report.interrupted else report.scope
+    scope = f"{report.scope}; {report.later}" if report.later else report.scope
+    return f"{scope} (interrupted)" if report.interrupted else scope
 
 
-def _finding(number: int, finding: Finding, kernel: Kernel, width: int) -> Iterator[str]:
+def finding_lines(
+    number: int, finding: Finding, kernel: Kernel | None, width: int, replay: Callable[[str, Kernel], str] = replay_line
+) -> Iterator[str]:
+    """Yield a finding with its sides and the line that replays it; without a kernel, no source and no replay."""
     yield f"{number}. {finding_title(finding)}"
     if finding.window is not None:
         yield from _row("memory", finding.window, width)
@@ -130,8 +137,8 @@ def _finding(number: int, finding: Finding, kernel: Kernel, width: int) -> Itera
     if finding.trace is not None:
         yield f"{_label('trace')}{finding.trace}"
     witness = finding.token or finding.trace
-    if witness is not None:
-        yield f"{_label('replay')}{replay_line(witness, kernel)}"
+    if witness is not None and kernel is not None:
+        yield f"{_label('replay')}{replay(witness, kernel)}"
 
 
 def _labels(finding: Finding) -> list[str]:
@@ -141,14 +148,14 @@ def _labels(finding: Finding) -> list[str]:
     return ["at"] * min(len(finding.sides), SIDES_SHOWN)
 
 
-def _side(label: str, side: Side, kernel: Kernel, width: int) -> Iterator[str]:
+def _side(label: str, side: Side, kernel: Kernel | None, width: int) -> Iterator[str]:
     phase = f", {side.phase}" if side.phase else ""
     what = f"{side.op}{_JOINTS.get(side.op, ' of ')}{side.region}".rstrip()
     issued = ", issued at" if side.op in (LAND, FETCH) else ""
     yield from _row(label, f"{_who(side)}, call {side.call}{phase}: {what}{issued}", width)
     if side.at:
         yield f"{_label('')}{side.at[0]}" + "".join(f", inside it {inner}" for inner in side.at[1:])
-        text = source_line(kernel, side.at[0])
+        text = "" if kernel is None else source_line(kernel, side.at[0])
         if text:
             yield f"{_label('')}    {text}"
 

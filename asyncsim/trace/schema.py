@@ -1,0 +1,238 @@
+"""The JSON Schema (draft 2020-12) of one line of a trace, made from the words and limits that the reader uses.
+
+A schema says what a line looks like. What only the whole trace decides (that an offset lies inside
+its window, that a stream was started, that a wire carries what its operation left, the sums) is
+the reader's alone. Whatever the reader takes fits the schema; a line that does not fit is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from asyncsim.trace.event import ENDINGS
+from asyncsim.trace.jsonl_elsewhere import ELSEWHERE
+from asyncsim.trace.jsonl_header import FORMAT
+from asyncsim.trace.jsonl_read import FOOTER, HEADER, STEP
+from asyncsim.trace.jsonl_shape import COPIES, SINGLE
+from asyncsim.trace.op import (
+    ATOMIC_ADD,
+    FENCE,
+    FETCH,
+    JOIN,
+    LAND,
+    LOCAL,
+    NOTIFY,
+    PUT_SIGNAL,
+    QUIET,
+    SET,
+    START,
+    SYNC,
+    TEST,
+    WAIT,
+)
+from asyncsim.trace.region import ADD, READ, SYMBOLS, WRITE
+from asyncsim.trace.strict import MAX_CALLS, MAX_RANKS
+from asyncsim.trace.values import DTYPES, INLINE
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+_Schema = dict[str, Any]
+
+_TEXT: _Schema = {"type": "string"}
+_FLAG: _Schema = {"type": "boolean"}
+_WHOLE: _Schema = {"type": "integer"}
+_COUNT: _Schema = {"type": "integer", "minimum": 0}
+_HEX: _Schema = {"type": "string", "pattern": "^[0-9a-f]{16}$"}
+_ACTOR: _Schema = {"type": "string", "pattern": r"^\d+(\.\d+)*(>\d+(s|\.\d+)?)?$"}
+
+
+def schema(*, elsewhere: bool = False) -> _Schema:
+    """Return the schema of a line: a header, a step or a footer.
+
+    Args:
+        elsewhere: of a trace that was recorded elsewhere, whose lines may leave out more.
+
+    """
+    kind = "recorded elsewhere" if elsewhere else "as asyncsim writes it"
+    return {
+        "$schema": DRAFT,
+        "title": f"A line of an asyncsim trace, format {FORMAT}, {kind}",
+        "oneOf": [_ref("header"), _ref("step"), _ref("footer")],
+        "$defs": _definitions(elsewhere=elsewhere),
+    }
+
+
+def _definitions(*, elsewhere: bool) -> _Schema:
+    wires = {} if elsewhere else {"wire_access": _access(("window", "owner", "region", "mode"), piece=_PIECE)}
+    needed = () if elsewhere else ("owner", "region", "mode")
+    crc = {"crc": {"type": "string", "pattern": "^[0-9a-f]{8}$"}}
+    step = {"event": {"const": STEP}, "step": _COUNT, **crc}
+    return {
+        "header": _header(crc, elsewhere=elsewhere),
+        "step": {"oneOf": _operations(step, ("event",) if elsewhere else ("event", "step"), elsewhere=elsewhere)},
+        "footer": _footer(crc, elsewhere=elsewhere),
+        "pending": {"oneOf": _operations({}, (), elsewhere=elsewhere)},
+        "window": _WINDOW,
+        "signal": _SIGNAL,
+        "cell": _object(
+            {"signal": _TEXT, "owner": _COUNT, "index": _list(_COUNT)}, ("signal",), needed[:1], _index(needed)
+        ),
+        "access": _access(("window", *needed)),
+        **wires,
+        "value": _VALUE,
+        "element": _ELEMENT,
+        "at": _AT,
+        "collective": _COLLECTIVE,
+    }
+
+
+def _index(needed: tuple[str, ...]) -> tuple[str, ...]:
+    return ("index",) if needed else ()
+
+
+def _ref(name: str) -> _Schema:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _list(items: _Schema, **limits: int) -> _Schema:
+    return {"type": "array", "items": items, **limits}
+
+
+def _object(properties: _Schema, *required: tuple[str, ...]) -> _Schema:
+    """Return the schema of an object that has no other fields."""
+    names = [name for group in required for name in group]
+    return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
+
+
+def _header(crc: _Schema, *, elsewhere: bool) -> _Schema:
+    properties: _Schema = {
+        "event": {"const": HEADER},
+        "format": {"const": FORMAT},
+        "asyncsim": _TEXT,
+        "kernel": _TEXT,
+        "source": {"type": "string", "pattern": "^([0-9a-f]{16})?$"},
+        "ranks": {"type": "integer", "minimum": 1, "maximum": MAX_RANKS},
+        "calls": {"type": "integer", "minimum": 1, "maximum": MAX_CALLS},
+        "memory": {"type": "string", "pattern": "^(sc|(ldst|nic)(:atom=[1-9][0-9]{0,17})?)$"},
+        "seed": _COUNT,
+        "declarations": _list({"oneOf": [_ref("window"), _ref("signal")]}),
+        "groups": _list(_object({"name": _TEXT, "ranks": _list(_COUNT)}, ("name", "ranks"))),
+        "actors": _list(_object({"actor": _ACTOR, "rank": _COUNT}, ("actor", "rank")), minItems=1),
+        "edits": _list(_TEXT),
+        "scheduler": _TEXT,
+        "recorded": {"const": ELSEWHERE} if elsewhere else {"const": ""},
+        **crc,
+    }
+    if elsewhere:
+        return _object(properties, ("event", "format", "recorded", "ranks"))
+    said = ("asyncsim", "kernel", "source", "ranks", "calls", "memory", "seed", "actors", "scheduler")
+    return _object(properties, ("event", "format"), said)
+
+
+def _operations(common: _Schema, required: tuple[str, ...], *, elsewhere: bool) -> list[_Schema]:
+    """Return the schemas of a step, one for each shape; of a pending operation where nothing is common."""
+    common = {
+        **common, "rank": _COUNT, "actor": _ACTOR, "call": _COUNT, "phase": _TEXT, "at": _ref("at"),
+        "time": {"type": "number", "minimum": 0},
+    }  # fmt: skip
+    is_step = "step" in common
+    required = (*required, "op") if elsewhere else (*required, "rank", "actor", "call", "op")
+    have = () if elsewhere else ("have",)
+    how = () if elsewhere else ("how",)
+    cell = {"cell": _ref("cell"), "have": _WHOLE}
+    change = {**cell, "how": {"enum": [ATOMIC_ADD, SET]}}
+    moved = {"unwritten": _FLAG, **({"value": _ref("value")} if is_step else {})}
+    compare = {**cell, "how": {"enum": list(SYMBOLS)}, "need": _WHOLE}
+    one = _list(_ref("access"), minItems=1, maxItems=1)
+    two = _list(_ref("access"), minItems=1, maxItems=2)
+    plain_copies = tuple(kind for kind in COPIES if kind != PUT_SIGNAL)
+
+    def shape(kinds: tuple[str, ...], own: _Schema, *needed: tuple[str, ...]) -> _Schema:
+        return _object({**common, "op": {"enum": list(kinds)}, **own}, required, *needed)
+
+    shapes = [
+        shape((NOTIFY,), {**change, "value": _WHOLE, "relaxed": _FLAG}, ("cell", "value"), how, have),
+        shape((WAIT,), {**compare, "consume": _FLAG}, ("cell", "how", "need"), have),
+        shape((TEST,), compare, ("cell", "how", "need"), have),
+        shape(SINGLE, {"accesses": one, **moved}, ("accesses",)),
+        shape(plain_copies, {"accesses": two, "late": _FLAG, **moved}, ("accesses",)),
+        shape(
+            (PUT_SIGNAL,), {"accesses": two, "late": _FLAG, **moved, **change, "amount": _WHOLE},
+            ("accesses", "cell", "amount"), how, have,
+        ),
+        shape((START, JOIN), {"link": _TEXT}, ("link",)),
+        shape((SYNC,), {"link": _TEXT, "parties": {"type": "integer", "minimum": 1}}, ("link", "parties")),
+        shape((FENCE, QUIET), {}),
+    ]  # fmt: skip
+    if elsewhere:
+        return shapes
+    wire_one = _list(_ref("wire_access"), minItems=1, maxItems=1)
+    link = {"link": {"enum": ["", LOCAL]}}
+    return [
+        *shapes,
+        shape((FETCH, LAND), {**link, "accesses": wire_one, **moved}, ("accesses",)),
+        shape((LAND,), {**link, **change, "value": _WHOLE}, ("cell", "how", "value", "have")),
+    ]
+
+
+def _footer(crc: _Schema, *, elsewhere: bool) -> _Schema:
+    finding = {"type": "object", "properties": {"kind": _TEXT}, "required": ["kind"]}
+    properties: _Schema = {
+        "event": {"const": FOOTER},
+        "ending": {"enum": list(ENDINGS)},
+        "steps": _COUNT,
+        "outputs": _list(_list({"oneOf": [{"type": "null"}, _HEX]})),
+        "pending": _list(_ref("pending")),
+        "verdict": _TEXT,
+        "findings": _list(finding),
+        "collectives": _list(_ref("collective")),
+        **crc,
+    }
+    return _object(properties, ("event",) if elsewhere else ("event", "ending", "steps"))
+
+
+def _access(required: tuple[str, ...], **more: _Schema) -> _Schema:
+    place = {"oneOf": [_COUNT, _list(_COUNT, minItems=3, maxItems=3)]}
+    return _object(
+        {"window": _TEXT, "owner": _COUNT, "region": _list(place), "mode": {"enum": [READ, WRITE, ADD]}, **more},
+        required,
+    )
+
+
+_PIECE = _list(_COUNT, minItems=2, maxItems=2)
+_SHAPE = _list({"type": "integer", "minimum": 0, "maximum": 1 << 62})
+_NUMBER: _Schema = {"oneOf": [{"type": ["number", "boolean", "null"]}, {"enum": ["inf", "-inf", "nan", "random"]}]}
+_WINDOW = _object(
+    {
+        "window": _TEXT, "shape": _SHAPE, "dtype": {"enum": list(DTYPES)}, "initialised": _FLAG, "dirty": _NUMBER,
+        "over": _TEXT, "group": _TEXT,
+    },
+    ("window", "shape", "dtype"),
+)  # fmt: skip
+_SIGNAL = _object(
+    {
+        "signal": _TEXT, "shape": _SHAPE, "dtype": {"enum": list(DTYPES)},
+        "start": {"type": "integer", "minimum": -(1 << 63)}, "wrap": _FLAG, "self_cleaning": _FLAG, "group": _TEXT,
+    },
+    ("signal", "shape", "dtype", "start"),
+)  # fmt: skip
+_ELEMENT: _Schema = {
+    "oneOf": [
+        {"type": ["number", "boolean"]},
+        {"type": "string", "pattern": "^(-?inf|(nan|bits):[0-9a-f]+)$"},
+    ]
+}
+_VALUE: _Schema = {
+    "oneOf": [
+        _list({"oneOf": [_ref("element"), _list(_ref("element"), minItems=2, maxItems=2)]}, maxItems=INLINE),
+        _object({"sha256": _HEX, "elements": {"type": "integer", "minimum": INLINE + 1}}, ("sha256", "elements")),
+    ]
+}
+_AT = _list({"type": "string", "pattern": r"^([\s\S]+:\d{1,9})?$"}, maxItems=2)
+_COLLECTIVE = _object(
+    {
+        "actor": _ACTOR, "rank": _COUNT, "group": _TEXT, "members": _list(_COUNT), "call": _COUNT, "name": _TEXT,
+        "facts": {"type": "object", "additionalProperties": _TEXT}, "at": _ref("at"),
+    },
+    ("actor", "rank", "group", "call", "name"),
+)  # fmt: skip
