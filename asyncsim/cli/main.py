@@ -19,11 +19,19 @@ from asyncsim.cli.certify import certify_command
 from asyncsim.cli.check import check_command
 from asyncsim.cli.cost import cost_command
 from asyncsim.cli.demo import demo_command
+from asyncsim.cli.diff import diff_command
+from asyncsim.cli.explain import explain_command
 from asyncsim.cli.explore import explore_command
 from asyncsim.cli.list import list_command
 from asyncsim.cli.lower import lower_command
+from asyncsim.cli.pypto import pypto_command
+from asyncsim.cli.record import record_command
 from asyncsim.cli.replay import replay_command
+from asyncsim.cli.show import show_command
 from asyncsim.cli.shrink import shrink_command
+from asyncsim.cli.table import table_command
+from asyncsim.cli.torchrun import torchrun_command
+from asyncsim.cli.validate import validate_command
 from asyncsim.trace.errors import AsyncsimError
 
 BAD_INPUT, OUR_BUG, INTERRUPTED, BROKEN_PIPE = 2, 3, 130, 141
@@ -85,8 +93,16 @@ for _command in (
     lower_command,
     cost_command,
     explore_command,
+    explain_command,
+    diff_command,
+    validate_command,
+    record_command,
     replay_command,
     shrink_command,
+    show_command,
+    torchrun_command,
+    pypto_command,
     demo_command,
+    table_command,
 ):
     main.add_command(_command)

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from asyncsim.trace.world import Actor
 
 
+_DRAWS = 16
+"""So often a draw is made before all are looked at: with a thousand ranks to look is what costs."""
+
+
 class Calls:
     """Any of the ready operations of the earliest call.
 
@@ -52,9 +56,10 @@ class Calls:
         """Return a landing if there is one; else any operation of the call that is furthest behind."""
         if ready[-1].actor.wire:  # wires come after all other actors
             return next(op for op in ready if op.actor.wire)
-        op = ready[int(self._dice() * len(ready))]
-        if op.call == self._call:  # mostly so: nobody needs to look at all
-            return op
+        for _ in range(_DRAWS):
+            op = ready[int(self._dice() * len(ready))]
+            if op.call <= self._call:
+                return op
         self._call = min(op.call for op in ready)
         behind = [op for op in ready if op.call == self._call]
         return behind[int(self._dice() * len(behind))]

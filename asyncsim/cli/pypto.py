@@ -1,0 +1,234 @@
+"""``asyncsim pypto``: run a PyPTO script as it is, then judge what it dispatched."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from contextlib import redirect_stdout
+from dataclasses import KW_ONLY, dataclass
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from asyncsim.checking.symptoms import Symptoms
+from asyncsim.cli.judge import coloured, width
+from asyncsim.cli.progress import progress_bar
+from asyncsim.frontends.pypto.script import run_script
+from asyncsim.frontends.pypto.session import Session
+from asyncsim.machine.case import Case
+from asyncsim.schedulers.table import make
+from asyncsim.trace.errors import KernelError, MisuseError
+from asyncsim.trace.jsonl import read_trace
+from asyncsim.trace.late import MODELS, model_of
+from asyncsim.trace.token import PREFIX, Token, decode
+from asyncsim.views.report import case_text, count_text, report_text
+from asyncsim.views.run import run_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncsim.checking.report import Report
+    from asyncsim.frontends.pypto.dispatched import Dispatched
+    from asyncsim.machine.kernel import Kernel
+    from asyncsim.trace.event import Trace
+
+BAD_INPUT = 2
+SHRINKING = 3000
+"""How many steps it may cost to shrink one witness: the reports come with every run of a script."""
+REUSED = "if the windows are reused, by a second dispatch with other inputs:"
+_SETTINGS = {"allow_interspersed_args": False}
+"""What stands behind SCRIPT is the script's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """One dispatched program, judged.
+
+    Args:
+        program: what was dispatched.
+        once: the report of it as it was dispatched.
+        reused: of further calls on the same windows; None where the other inputs do not fit the kernel.
+        why_not: what it raised then.
+
+    """
+
+    program: Dispatched
+    once: Report
+    _: KW_ONLY
+    reused: Report | None = None
+    why_not: str = ""
+
+
+@click.command("pypto", context_settings=_SETTINGS)
+@click.option(
+    "--scheduler", default="fifo", show_default=True, metavar="NAME", help="The schedule whose results the script sees."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the other inputs.")
+@click.option("--memory", metavar="|".join(MODELS), default="sc", show_default=True, help="The memory model.")
+@click.option(
+    "--calls", type=click.IntRange(min=1), default=1, show_default=True,
+    help="With 2 or more, what so many calls on the same windows give counts for the exit status.",
+)  # fmt: skip
+@click.option(
+    "--save", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+    help="Write the trace of each witness to this folder.",
+)  # fmt: skip
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+    help="Write the reports to this file, as one JSON object.",
+)  # fmt: skip
+@click.option("--widen", is_flag=True, help="Let reduce_scatter take Max, Min and Prod, as upstream does later.")
+@click.option("--replay", "recorded", metavar="TRACE|TOKEN", help="Run the script, then this schedule of its program.")
+@click.argument("script", metavar="SCRIPT.py")
+@click.argument("arguments", metavar="[ARGUMENTS]...", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def pypto_command(  # noqa: PLR0913 - one argument an option
+    ctx: click.Context,
+    script: str,
+    arguments: tuple[str, ...],
+    *,
+    scheduler: str,
+    seed: int,
+    memory: str,
+    calls: int,
+    save: Path | None,
+    json_file: Path | None,
+    widen: bool,
+    recorded: str | None,
+) -> None:
+    """Run a PyPTO script as it is, then prove or refute each program that it dispatched.
+
+    The script prints what it prints under PyPTO. Then the verdict follows for each program as it was
+    dispatched, on fresh windows; and beside it, what happens if the same windows are used again.
+
+    The exit status is the script's own if it fails; else 1 if a program is refuted as it was dispatched (with
+    --calls 2: or on windows that are used again), 0 if not; 2 for a program that cannot be right.
+
+    \b
+    Examples:
+        asyncsim pypto 14_reduce_scatter.py -d 0,1,2,3
+        asyncsim pypto --calls 2 --save witnesses 14_reduce_scatter.py --mode hand
+    """  # noqa: D301 - click keeps the lines after a backspace as they are
+    make(scheduler, seed=seed)
+    model_of(memory)
+    record = None if recorded is None else _record(recorded)
+    session = Session(script, scheduler=scheduler, memory=memory, seed=seed, widen=widen)
+    ended = run_script(script, arguments, session)
+    click.echo(ended.message, err=True, nl=False)
+    if record is not None:
+        ctx.exit(ended.status or _replay(record, session))
+    command = _Command(script, arguments, widen=widen)
+    status = ended.status
+    judged = []
+    for program in session.dispatched:
+        with progress_bar(f"{script}:{program.name}") as progress:
+            judged.append(_judge(program, calls, memory=memory, seed=seed, save=save, progress=progress))
+        click.echo("\n" + _text(judged[-1], command), nl=False)
+    if not session.dispatched and not status:
+        click.echo(f"\nasyncsim: {script} dispatched nothing; there is nothing to judge")
+    status = status or int(any(_refuted(each, calls) for each in judged))
+    if json_file is not None:
+        json_file.write_text(json.dumps(_object(command, judged, status), indent=2) + "\n", "utf-8")
+    ctx.exit(status)
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """The script with its arguments, as the user gave them."""
+
+    script: str
+    arguments: Sequence[str]
+    _: KW_ONLY
+    widen: bool
+
+    def replay(self, witness: str, _kernel: Kernel) -> str:
+        """Return the command that replays a witness: only a run of the script knows its program and inputs."""
+        widened = ["--widen"] if self.widen else []
+        return shlex.join(["asyncsim", "pypto", *widened, "--replay", witness, self.script, *self.arguments])
+
+
+def _judge(program: Dispatched, calls: int, **options: Any) -> _Judged:  # noqa: ANN401 - as `check` takes them
+    options["shrinking"] = SHRINKING
+    with redirect_stdout(StringIO()):  # what a kernel prints it has printed
+        once = program.judge(calls=1, **options)
+        try:
+            return _Judged(program, once, reused=program.judge(calls=max(calls, 2), **options))
+        except KernelError as error:
+            return _Judged(program, once, why_not=str(error))
+
+
+def _refuted(judged: _Judged, calls: int) -> bool:
+    return judged.once.refuted or (calls > 1 and judged.reused is not None and judged.reused.refuted)
+
+
+def _text(judged: _Judged, command: _Command) -> str:
+    """Return both verdicts in words."""
+
+    def text(report: Report) -> str:
+        return coloured(report_text(report, width=width(), replay=command.replay))
+
+    often = judged.program.times
+    times = f"dispatched {count_text(often, 'time')}; judged with the inputs of the first\n" if often > 1 else ""
+    reused = f"  not judged: {judged.why_not}\n" if judged.reused is None else text(judged.reused)
+    return f"{times}{text(judged.once)}\n{REUSED}\n{reused}"
+
+
+def _object(command: _Command, judged: Sequence[_Judged], status: int) -> dict[str, Any]:
+    return {
+        "script": command.script,
+        "arguments": list(command.arguments),
+        "status": status,
+        "programs": [
+            {
+                "program": each.program.name,
+                "dispatched": each.program.times,
+                "as_dispatched": each.once.to_json(),
+                "if_reused": {"not_judged": each.why_not} if each.reused is None else each.reused.to_json(),
+            }
+            for each in judged
+        ],
+    }
+
+
+def _record(text: str) -> Token | Trace:
+    """Read a token, or a trace file."""
+    if text.startswith(PREFIX):
+        return decode(text)
+    if not Path(text).is_file():
+        raise MisuseError(f"there is no trace file {text!r}; a token begins with {PREFIX!r}")
+    return read_trace(Path(text))
+
+
+def _replay(record: Token | Trace, session: Session) -> int:
+    """Replay a recorded run of a program that the script has dispatched, and show what it shows."""
+    run = record if isinstance(record, Token) else record.header
+    name = run.kernel.rpartition(":")[2]
+    found = [program for program in session.dispatched if program.name == name]
+    if not found:
+        names = ", ".join(program.name for program in session.dispatched) or "none"
+        raise MisuseError(f"the record is of the program {name!r}; the script dispatched {names}")
+    program = found[0]
+    ranks = run.ranks if isinstance(run, Token) else run.world.ranks
+    if ranks != program.launch.ranks:
+        raise MisuseError(f"the record is of {ranks} ranks; the script dispatched to {program.launch.ranks}")
+    with redirect_stdout(StringIO()):
+        text, status = _again(record, program, run.calls, run.memory, run.seed)
+    click.echo("\n" + text, nl=False)
+    return status
+
+
+def _again(record: Token | Trace, program: Dispatched, calls: int, memory: str, seed: int) -> tuple[str, int]:
+    """Return what a replay shows, and the exit status."""
+    try:
+        again = program.again(record)
+    except KernelError as error:
+        return f"the kernel raises: {error}\n", 1
+    case = again.run.case
+    symptoms = Symptoms(Case(case.kernel, ranks=case.ranks, calls=calls, memory=memory, seed=seed, edits=case.edits))
+    findings = symptoms.findings(again.run)
+    shown = run_text(again.run, findings, symptoms.differences(again.run))
+    changed = "the script has changed since the run was recorded; " if again.source_changed else ""
+    text = f"{changed}replayed {again.steps} steps of {case_text(case)}\n{shown}"
+    return text, BAD_INPUT if again.source_changed else int(bool(findings))

@@ -1,0 +1,155 @@
+"""Compiled programs: a host function that can be called, and what a call does.
+
+A call executes the host function, rehearses what it dispatched, runs it once on the simulated machine, in the very
+memory of the script's tensors, and notes it for the verdict.
+"""
+
+from __future__ import annotations
+
+from contextlib import redirect_stdout
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from asyncsim.frontends.pypto.annotations import Dynamic
+from asyncsim.frontends.pypto.dispatched import Dispatched
+from asyncsim.frontends.pypto.host import HostCall, HostTensor
+from asyncsim.frontends.pypto.launch import Launch, Live, Memory
+from asyncsim.frontends.pypto.refusals import refused
+from asyncsim.frontends.pypto.rehearsal import rehearse
+from asyncsim.frontends.pypto.rewrite import AsyncFunction
+from asyncsim.frontends.pypto.session import StuckError
+from asyncsim.frontends.pypto.tensors import array_of, is_tensor
+from asyncsim.frontends.pypto.values import OtherUseError
+from asyncsim.machine.case import Case
+from asyncsim.machine.simulate import simulate
+from asyncsim.schedulers.table import make
+from asyncsim.trace.errors import KernelError
+from asyncsim.trace.event import COMPLETE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from asyncsim.frontends.pypto.session import Session
+
+
+class Compiled:
+    """What ``ir.compile`` and ``host_fn.compile`` return.
+
+    Args:
+        session: of the script.
+        host: the host function.
+        name: of the program.
+        config: a DistributedConfig.
+        samples: arguments to compile for; without them the annotations say what is passed.
+
+    Raises:
+        AsyncsimError: the program is refused.
+
+    """
+
+    def __init__(self, session: Session, host: Any, name: str, config: Any, samples: tuple[Any, ...]) -> None:  # noqa: ANN401
+        """Refuse, before anything runs, what cannot be right."""
+        if config is None:
+            raise refused(
+                f"{name}: how many ranks are there? Give distributed_config=DistributedConfig(device_ids=[0, 1])"
+            )
+        self._session = session
+        self._host = host
+        self._name = name
+        self._ranks = len(config.device_ids)
+        self._folder: Path | None = None
+        given = [_host_value(value) for value in samples] if samples else _annotated(host)
+        if given is not None:
+            with redirect_stdout(StringIO()):  # the call is what prints
+                launch = self._launch(given)[0]
+            rehearse(launch, unknown=True)
+
+    @property
+    def output_dir(self) -> Path:
+        """A folder that exists until the script has ended; nothing is written to it."""
+        if self._folder is None:
+            self._folder = self._session.folder()
+        return self._folder
+
+    def __call__(self, *args: Any, config: object = None) -> Any:  # noqa: ANN401, ARG002 - the script's tensors
+        """Run the program once; the results are in the tensors that were passed.
+
+        Returns:
+            The tensor that the host function returns, as it was passed; or None.
+
+        """
+        given = [_host_value(value) for value in args]
+        launch, returned = self._launch(given)
+        dispatched = Dispatched.of(launch, rehearse(launch))
+        ending = _run(self._session, launch, dispatched)
+        dispatched.note(self._session.dispatched)
+        if ending != COMPLETE:
+            raise StuckError(ending)
+        return returned
+
+    def _launch(self, given: list[Any]) -> tuple[Launch, Any]:
+        """Execute the host function; return what it dispatches, and what it returns."""
+        session, host = self._session, self._host
+        values = host.bind(tuple(given), {})
+        call = HostCall(self._ranks)
+        function = session.rewriter.launching(host.raw, _dispatchable)
+        outer, session.host = session.host, call
+        try:
+            result = function(*(values.values() if host.owner is None else (host.owner, *values.values())))
+        finally:
+            session.host = outer
+        call.check()
+        return Launch(call, self._name, session.path), _returned(result)
+
+
+def _dispatchable(called: Any) -> Callable[..., Any]:  # noqa: ANN401 - whatever is called with device=
+    if isinstance(called, AsyncFunction):
+        return called  # type: ignore[return-value]
+    name = getattr(called, "__name__", type(called).__name__)
+    raise refused(
+        f"{name} is dispatched with device=, and is no kernel; decorate it with "
+        "@pl.function(type=...), @pl.jit or @pl.jit.incore"
+    )
+
+
+def _host_value(value: Any) -> Any:  # noqa: ANN401 - a tensor or a number
+    return HostTensor(array_of(value, "an argument"), value) if is_tensor(value) else value
+
+
+def _annotated(host: Any) -> list[Any] | None:  # noqa: ANN401
+    """Return tensors of zeros as the annotations say; None if they do not say enough."""
+    made = []
+    for hint in host.parameters.values():
+        if hint is None or hint.shape is None or hint.dtype is None:
+            return None
+        if any(isinstance(extent, Dynamic) for extent in hint.shape):
+            return None
+        made.append(HostTensor(np.zeros(hint.shape, hint.dtype.numpy)))
+    return made
+
+
+def _returned(result: Any) -> Any:  # noqa: ANN401 - what the host function returns
+    if isinstance(result, tuple | list):
+        return type(result)(_returned(part) for part in result)
+    if isinstance(result, HostTensor):
+        return result.array if result.original is None else result.original
+    return result
+
+
+def _run(session: Session, launch: Launch, dispatched: Dispatched) -> str:
+    """Run it once, in the memory of the script's tensors; return how it ended."""
+    while True:
+        memory = Memory(launch.names, dispatched.uses)
+        kernel = launch.kernel(memory, lambda *_: [Live(part.arrays) for part in launch.parts])
+        case = Case(kernel, ranks=launch.ranks, calls=1, memory=session.memory, seed=session.seed)
+        try:
+            return simulate(case, make(session.scheduler)).ending
+        except KernelError as error:
+            raised = error.__cause__ or error
+        if not isinstance(raised, OtherUseError):
+            raise raised  # the author's own, with its traceback; out here, or it would be its own context
+        dispatched.learn(raised)
+        dispatched.restore()

@@ -1,0 +1,199 @@
+"""The composites of ``pld.tensor``: asyncsim's own collectives, behind upstream's signatures and refusals.
+
+They return the rebound window. Each ends with the epilogue that gives its credits back.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from asyncsim.collectives.all_reduce import all_reduce
+from asyncsim.collectives.all_to_all import all_to_all as exchange
+from asyncsim.collectives.all_to_all import all_to_all_v as exchange_v
+from asyncsim.collectives.allgather import allgather as gather
+from asyncsim.collectives.barrier import barrier as meet
+from asyncsim.collectives.barrier import settle
+from asyncsim.collectives.broadcast import broadcast as spread
+from asyncsim.collectives.reduce import ReduceOp as Reduction
+from asyncsim.collectives.reduce_scatter import reduce_scatter as scatter
+from asyncsim.collectives.refusals import check_signal
+from asyncsim.frontends.pypto.core import tensor_of
+from asyncsim.frontends.pypto.dtypes import DTYPES, ReduceOp
+from asyncsim.frontends.pypto.places import integer, integers
+from asyncsim.frontends.pypto.primitives import shown_number
+from asyncsim.frontends.pypto.refusals import refused
+from asyncsim.frontends.pypto.values import LocalTensor, UnknownValueError, WindowTensor, window_of
+from asyncsim.trace.errors import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator, Sequence
+
+    from asyncsim.frontends.pypto.core import Tensor
+    from asyncsim.frontends.pypto.values import Tile
+    from asyncsim.trace.region import Region
+    from asyncsim.trace.world import SignalView, WindowView
+
+_MATRIX = 2
+
+
+@contextmanager
+def _as_upstream() -> Iterator[None]:
+    """Let a composite's refusal be a ValueError, as upstream's is."""
+    try:
+        yield
+    except RefusedError as error:
+        raise (error if isinstance(error, ValueError | TypeError) else refused(str(error))) from None
+
+
+def _target(name: str, target: object) -> WindowView:
+    tensor = window_of(name, target)
+    window = tensor.data()
+    if tensor.kept:
+        raise refused(
+            f"{name} target holds the cells of a signal, in the first {tensor.kept} bytes of the buffer allocated at "
+            f"{tensor.view.buffer.place}; give the signal a buffer of its own"
+        )
+    return window
+
+
+def _signal(name: str, signal: object, shape: str = "[NR, 1]") -> SignalView:
+    tensor = window_of(name, signal, " signal")
+    if len(tensor.shape) != _MATRIX:
+        raise refused(f"{name} signal must be 2D {shape}, got rank {len(tensor.shape)}")
+    if tensor.dtype is not DTYPES["INT32"]:
+        raise refused(f"{name} signal must have INT32 element type, got dtype {tensor.dtype}")
+    return tensor.cells()
+
+
+def _reduction(name: str, op: Any, allowed: str) -> Reduction:  # noqa: ANN401 - checked here
+    if isinstance(op, bool) or op not in tuple(ReduceOp):
+        raise refused(f"{name} op must be {allowed}".replace("{}", shown_number(op)))
+    return Reduction(int(op))
+
+
+async def barrier(signal: WindowTensor) -> WindowTensor:
+    """Wait until every rank has come here; return the signal."""
+    name = "pld.tensor.barrier"
+    cells = _signal(name, signal)
+    with _as_upstream():
+        check_signal(name, cells, signal.rank)
+        await meet(signal.rank, cells)
+        with signal.rank.phase("epilogue"):
+            await settle(signal.rank, cells, credits=1)
+    return signal
+
+
+async def broadcast(target: WindowTensor, signal: WindowTensor, *, root: int) -> WindowTensor:
+    """Copy the root's window into every rank's; return the window."""
+    name = "pld.tensor.broadcast"
+    window = _target(name, target)
+    number = integer(name, "root rank", root)
+    if number < 0:
+        raise refused(f"{name} root rank must be non-negative, got {number}")
+    with _as_upstream():
+        await spread(target.rank, window, _signal(name, signal), root=number)
+    return target
+
+
+def reduce_scatter_of(*, widen: bool) -> Callable[..., Coroutine[Any, Any, WindowTensor]]:
+    """Return ``pld.tensor.reduce_scatter``; `widen`: with all four operators, as upstream lowers them later."""
+
+    async def reduce_scatter(
+        target: WindowTensor, signal: WindowTensor, *, op: ReduceOp = ReduceOp.Sum
+    ) -> WindowTensor:
+        """Reduce row r of all windows into row r of rank r's; return the window."""
+        name = "pld.tensor.reduce_scatter"
+        window = _target(name, target)
+        rest = "ReduceOp.Sum (got {}); Max / Min / Prod lowerings are not yet implemented"
+        reduction = _reduction(name, op, rest)
+        if len(target.shape) != _MATRIX:
+            raise refused(f"{name} target must be 2D [NR, SIZE], got {len(target.shape)} dims")
+        with _as_upstream():
+            await scatter(target.rank, window, _signal(name, signal), op=reduction, widen=widen)
+        return target
+
+    return reduce_scatter
+
+
+async def allgather(local: Tensor, target: WindowTensor, signal: WindowTensor) -> WindowTensor:
+    """Put the own chunk into row r of every rank's window; return the window."""
+    name = "pld.tensor.allgather"
+    tensor_of(name, local)
+    window = _target(name, target)
+    if local is target or (isinstance(local, WindowTensor) and local.view.buffer is target.view.buffer):
+        raise refused(f"{name} input and target must be different buffers, but the same expression was passed for both")
+    chunk = _chunk(name, local, target)
+    with _as_upstream():
+        await gather(target.rank, chunk, window, _signal(name, signal))
+    return target
+
+
+def _chunk(name: str, local: Tensor, target: WindowTensor) -> Tile | Region:
+    """Return a chunk as a row of the target: [SIZE], or [1, SIZE] and the like."""
+    size = target.shape[-1] if target.shape else 0
+    if local.shape[-1:] != (size,) or any(extent != 1 for extent in local.shape[:-1]) or local.dtype != target.dtype:
+        raise refused(
+            f"{name} input must be one row of the target, [1, {size}] of {target.dtype}, "
+            f"got {list(local.shape)} of {local.dtype}"
+        )
+    if isinstance(local, LocalTensor):
+        return local.array.reshape(size).copy()
+    return _target(name, local)[(0,) * (len(local.shape) - 1)] if len(local.shape) > 1 else _target(name, local)[...]
+
+
+def _source(name: str, source: Tensor) -> Tile | WindowView:
+    tensor_of(name, source)
+    return source.array.copy() if isinstance(source, LocalTensor) else _target(name, source)
+
+
+async def all_to_all(input: Tensor, target: WindowTensor, signal: WindowTensor) -> WindowTensor:  # noqa: A002 - upstream's
+    """Put row d of the input into row r of rank d's window; return the window."""
+    name = "pld.tensor.all_to_all"
+    window, source = _target(name, target), _source(name, input)
+    with _as_upstream():
+        await exchange(target.rank, source, window, _signal(name, signal))
+    return target
+
+
+async def all_to_all_v(  # upstream's operands
+    input: Tensor,  # noqa: A002 - upstream's
+    target: WindowTensor,
+    signal: WindowTensor,
+    send_counts: Tensor | Sequence[int],
+    recv_counts: Tensor | Sequence[int],
+) -> WindowTensor:
+    """Do the same with the first elements of each row only, as the counts say; return the window."""
+    name = "pld.tensor.all_to_all_v"
+    window, source = _target(name, target), _source(name, input)
+    sent, received = _counts(name, "send_counts", send_counts), _counts(name, "recv_counts", recv_counts)
+    with _as_upstream():
+        await exchange_v(target.rank, source, window, _signal(name, signal), sent, received)
+    return target
+
+
+def _counts(name: str, what: str, counts: object) -> list[int]:
+    """Return the counts, which a tensor of the kernel's own may hold."""
+    if not isinstance(counts, LocalTensor):
+        return integers(name, what, counts)
+    if counts.array.dtype.kind not in "iu":
+        raise refused(f"{name} {what} must have an integer element type, got dtype {counts.dtype}", TypeError)
+    counts.touched.add("read")
+    if counts.unknown:
+        raise UnknownValueError
+    return [int(value) for value in counts.array.reshape(-1)]
+
+
+async def allreduce(
+    target: WindowTensor, signal: WindowTensor, *, op: ReduceOp = ReduceOp.Sum, mode: str = "mesh"
+) -> WindowTensor:
+    """Reduce all windows into each of them; return the window."""
+    name = "pld.tensor.allreduce"
+    window = _target(name, target)
+    if mode not in ("ring", "mesh"):
+        raise refused(f'{name} mode must be "ring" or "mesh", got "{mode}"')
+    reduction = _reduction(name, op, "ReduceOp.Sum, Max, Min, or Prod (got {})")
+    cells = _signal(name, signal, "[2*(NR-1), NR]" if mode == "ring" else "[NR, 1]")
+    with _as_upstream():
+        await all_reduce(target.rank, window, cells, op=reduction, mode=mode)
+    return target

@@ -1,0 +1,119 @@
+"""A program as it was dispatched: judged as it ran, and as it would run on windows that are used again."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from asyncsim.checking.check import check
+from asyncsim.checking.replay import replay
+from asyncsim.frontends.pypto.launch import Memory
+from asyncsim.frontends.pypto.values import OtherUseError
+from asyncsim.trace.errors import KernelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from asyncsim.checking.replay import Replayed
+    from asyncsim.checking.report import Report
+    from asyncsim.frontends.pypto.host import Array
+    from asyncsim.frontends.pypto.launch import Launch, Part, Uses
+    from asyncsim.machine.kernel import Kernel
+    from asyncsim.trace.event import Trace
+    from asyncsim.trace.token import Token
+
+
+@dataclass(slots=True, eq=False)
+class Dispatched:
+    """A program with the inputs of its first dispatch.
+
+    Args:
+        launch: what went to which rank.
+        inputs: the tensors of each rank, as they were before.
+        uses: what each window is used for, as far as it is known.
+        name: in this script; a program that is dispatched with other shapes or numbers is another one.
+        times: how often the script dispatched it.
+
+    """
+
+    launch: Launch
+    inputs: list[tuple[Array, ...]]
+    uses: Uses
+    _: KW_ONLY
+    name: str = ""
+    times: int = 1
+
+    @classmethod
+    def of(cls, launch: Launch, uses: Uses) -> Dispatched:
+        """Take the inputs, before a run changes them."""
+        return cls(launch, [tuple(array.copy() for array in part.arrays) for part in launch.parts], uses)
+
+    def note(self, dispatched: list[Dispatched]) -> None:
+        """Put it on the list of what a script dispatched, or count it where it stands already."""
+        same = [known for known in dispatched if known.launch.key == self.launch.key]
+        if same:
+            same[0].times += 1
+            return
+        count = sum(known.launch.name == self.launch.name for known in dispatched)
+        self.name = self.launch.name if not count else f"{self.launch.name}#{count + 1}"
+        dispatched.append(self)
+
+    def learn(self, other: OtherUseError) -> None:
+        """Take note of a use that the rehearsal has not seen."""
+        self.uses.add((other.view, other.use))
+
+    def restore(self) -> None:
+        """Give the script's tensors the content that they had before."""
+        for part, inputs in zip(self.launch.parts, self.inputs, strict=True):
+            for array, before in zip(part.arrays, inputs, strict=True):
+                array[...] = before
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel: call 0 has the inputs of the script, each further one others."""
+        return self.launch.kernel(Memory(self.launch.names, self.uses), self._inputs, name=self.name)
+
+    def judge(self, **options: Any) -> Report:  # noqa: ANN401 - as `asyncsim.check` takes them
+        """Check it: ``calls=1`` as it was dispatched, ``calls=2`` on windows that are used again."""
+        return self._learning(lambda kernel: check(kernel, ranks=self.launch.ranks, **options))  # type: ignore[no-any-return]
+
+    def again(self, recorded: Trace | Token) -> Replayed:
+        """Replay a recorded run of it."""
+        return self._learning(lambda kernel: replay(recorded, kernel))  # type: ignore[no-any-return]
+
+    def _learning(self, use: Callable[[Kernel], Any]) -> Any:  # noqa: ANN401 - passed on
+        while True:
+            try:
+                return use(self.kernel)
+            except KernelError as error:
+                if not isinstance(error.__cause__, OtherUseError):
+                    raise
+                self.learn(error.__cause__)
+
+    def _inputs(self, _ranks: int, call: int, rng: np.random.Generator) -> Sequence[tuple[Array, ...]]:
+        if call == 0:
+            return self.inputs
+        return [
+            tuple(_another(array, part, number, rng) for number, array in enumerate(arrays))
+            for part, arrays in zip(self.launch.parts, self.inputs, strict=True)
+        ]
+
+
+def _another(array: Array, part: Part, number: int, rng: np.random.Generator) -> Array:
+    """Return other values of the same shape and dtype.
+
+    What is only written, and what is read value by value, an index or a count, stays: other ones would
+    not be another input, but perhaps none. Other integers are within the range of the script's.
+    """
+    if number in part.only_out or number in part.control:
+        return array
+    kind = array.dtype.kind
+    if kind == "b":
+        return np.asarray(rng.integers(0, 2, array.shape), bool)
+    if kind in "iu":
+        low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
+        high = max(high, min(low + 100, int(np.iinfo(array.dtype).max)))
+        return np.asarray(rng.integers(low, high, array.shape, dtype=array.dtype, endpoint=True))
+    return np.asarray(rng.standard_normal(array.shape)).astype(array.dtype)

@@ -1,0 +1,229 @@
+"""One call of a host function: the buffers that it allocates, and what it dispatches to which device."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from asyncsim.frontends.pypto.dtypes import DType, dtype_for, dtype_given
+from asyncsim.frontends.pypto.places import integer, integers
+from asyncsim.frontends.pypto.refusals import at_line, refused
+from asyncsim.frontends.pypto.values import Buffer, View
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from asyncsim.frontends.pypto.annotations import Annotation
+
+Array = np.ndarray[Any, Any]
+
+
+class OnDevice(Protocol):
+    """A function that can be dispatched; see `asyncsim.frontends.pypto.functions`."""
+
+    @property
+    def raw(self) -> Any:  # noqa: ANN401 - the author's function
+        """What the author wrote."""
+
+    @property
+    def name(self) -> str:
+        """What the author calls it."""
+
+    @property
+    def parameters(self) -> dict[str, Annotation | None]:
+        """The parameters, with what they take."""
+
+    async def on_device(self, values: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever it returns
+        """Run it."""
+
+
+class HostTensor:
+    """A tensor in the hands of the host function: it has slices, and no values.
+
+    Args:
+        array: shares the memory of the script's tensor.
+        original: what the script passed; None for a slice.
+
+    """
+
+    __slots__ = ("array", "dtype", "original")
+    upstream_type = "TensorType"
+
+    def __init__(self, array: Array, original: object = None) -> None:
+        """Take the array."""
+        self.array = array
+        self.original = original
+        self.dtype: DType = dtype_for(array.dtype, "a tensor")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return tuple(self.array.shape)
+
+    def __len__(self) -> int:
+        """Return the first extent."""
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> HostTensor:  # noqa: ANN401 - an integer, a slice, or some of them
+        """Return a slice, which writes through."""
+        try:
+            found = self.array[(*key, ...) if isinstance(key, tuple) else (key, ...)]
+        except (IndexError, TypeError) as error:
+            raise refused(f"a host tensor of shape {list(self.shape)}: {error}") from None
+        if not np.may_share_memory(found, self.array) and found.size:
+            raise refused("a host tensor is sliced by integers and slices")
+        return HostTensor(found)
+
+    def __setitem__(self, key: Any, value: object) -> None:  # noqa: ANN401 - as above
+        """Take back a slice that a kernel wrote: ``y[r] = kernel(x[r], y[r], device=r)``."""
+        there = self[key].array
+        if value is None:  # of a kernel whose parameters are not annotated: it wrote what it was passed
+            return
+        if not isinstance(value, HostTensor) or value.array.ctypes.data != there.ctypes.data:
+            raise refused("a host function cannot store to a tensor; kernels write what they are passed")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dispatch:
+    """One function that was sent to one device.
+
+    Args:
+        function: which.
+        values: its arguments by parameter: `HostTensor`, `View`, numbers.
+        device: the rank.
+        place: the author's line, as (file, line).
+
+    """
+
+    function: OnDevice
+    values: dict[str, Any]
+    device: int
+    place: tuple[str, int]
+
+
+class HostCall:
+    """What a host function did so far.
+
+    Args:
+        ranks: how many devices there are.
+
+    """
+
+    def __init__(self, ranks: int) -> None:
+        """Start with nothing."""
+        self.ranks = ranks
+        self.dispatches: list[Dispatch] = []
+        self.buffers: list[Buffer] = []
+
+    def allocate(self, size: Any, dtype: object, frame: FrameType) -> Buffer:  # noqa: ANN401 - checked here
+        """Allocate so many bytes, or an array of this shape and dtype, at every rank."""
+        name = "pld.alloc_window_buffer"
+        if isinstance(size, list | tuple):
+            if dtype is None:
+                raise refused(f"{name} of a shape takes dtype=, such as pl.FP32", TypeError)
+            nbytes = _count(name, integers(name, "shape", size)) * dtype_given(dtype, name).get_byte()
+        else:
+            nbytes = integer(name, "size_in_bytes", size)
+        if nbytes < 1:
+            raise refused(f"{name} size_in_bytes must be positive, got {nbytes}")
+        buffer = Buffer(nbytes, (frame.f_code.co_filename, frame.f_lineno))
+        self.buffers.append(buffer)
+        return buffer
+
+    def window(self, buffer: object, shape: Any, dtype: object) -> View:  # noqa: ANN401 - checked here
+        """Return a view of a buffer."""
+        name = "pld.window"
+        if not isinstance(buffer, Buffer):
+            raise refused(
+                f"{name} expects what pld.alloc_window_buffer returns, got {type(buffer).__name__}", TypeError
+            )
+        extents = integers(name, "shape", shape)
+        _count(name, extents)
+        view = View(buffer, tuple(extents), dtype_given(dtype, name))
+        if view.nbytes > buffer.nbytes:
+            raise refused(
+                f"{name} of shape {extents} and {view.dtype} takes {view.nbytes} bytes; "
+                f"the buffer has {buffer.nbytes}, allocated at {buffer.place}"
+            )
+        return view
+
+    def dispatch(self, function: OnDevice, values: dict[str, Any], device: Any, frame: FrameType) -> Any:  # noqa: ANN401
+        """Note a dispatch; return what it writes, so that the host function can go on with it."""
+        number = integer(function.name, "device", device)
+        if not 0 <= number < self.ranks:
+            raise refused(f"{function.name}: device={number}; the devices are 0 to {self.ranks - 1}")
+        for name, value in values.items():
+            if not isinstance(value, HostTensor | View | int | float | np.generic):
+                raise refused(f"{function.name}: parameter {name} got {type(value).__name__}; "
+                              "a kernel takes tensors, windows and numbers", TypeError)  # fmt: skip
+        self.dispatches.append(Dispatch(function, values, number, (frame.f_code.co_filename, frame.f_lineno)))
+        marked = [values[name] for name, hint in function.parameters.items() if hint is not None and hint.out]
+        written = [value for value in marked if isinstance(value, HostTensor)]
+        return written[0] if len(written) == 1 else tuple(written) or None
+
+    def check(self) -> None:
+        """Refuse dispatches that are not the same number for every rank, and buffers that not all of them have.
+
+        Raises:
+            RefusedError: which, and what would be right; with the line.
+
+        """
+        _check_devices(self.dispatches, self.ranks)
+        for buffer in self.buffers:
+            holders = {each.device for each in self.dispatches if buffer in _buffers(each)}
+            if holders and len(holders) < self.ranks:
+                raise _at(
+                    buffer.line,
+                    f"the window buffer allocated at {buffer.place} is passed to {_listed(holders)} only; "
+                    "allocate it once, before the loop over the ranks, and pass it to every rank",
+                )
+
+
+def _check_devices(dispatches: list[Dispatch], ranks: int) -> None:
+
+    counts: Counter[int] = Counter(each.device for each in dispatches)
+    if not dispatches:
+        raise refused("the host function dispatches nothing; call a kernel with device= for every rank")
+    if len({counts[rank] for rank in range(ranks)}) == 1:
+        return
+    raise _uneven(dispatches, counts, ranks)
+
+
+def _uneven(dispatches: list[Dispatch], counts: Counter[int], ranks: int) -> Exception:
+    """Say how ranks differ in the number of their dispatches."""
+    missing = [rank for rank in range(ranks) if not counts[rank]]
+    most = max(counts, key=lambda rank: (counts[rank], -rank))
+    last = [each for each in dispatches if each.device == most][-1]
+    place = last.place
+    name = last.function.name
+    if missing and counts[most] > 1:
+        message = f"{name} is dispatched to device={most} {counts[most]} times, and nothing to {_listed(missing)}"
+    elif missing:
+        place = dispatches[-1].place
+        message = f"nothing is dispatched to {_listed(missing)}"
+    else:
+        each = ", ".join(f"rank {rank}: {counts[rank]}" for rank in range(ranks))
+        message = f"the number of dispatches depends on the rank ({each}); it must be the same for all"
+    return _at(place, f"{message}; write: for r in pl.range(pld.world_size()): {name}(..., device=r)")
+
+
+def _at(place: tuple[str, int], message: str) -> Exception:
+    return at_line(refused(message), *place)
+
+
+def _buffers(dispatch: Dispatch) -> set[Buffer]:
+    return {value.buffer for value in dispatch.values.values() if isinstance(value, View)}
+
+
+def _listed(ranks: Any) -> str:  # noqa: ANN401 - some ranks
+    found = sorted(ranks)
+    return f"rank {found[0]}" if len(found) == 1 else f"the ranks {', '.join(map(str, found))}"
+
+
+def _count(name: str, extents: list[int]) -> int:
+    if any(extent < 1 for extent in extents):
+        raise refused(f"{name} extents must be positive, got {extents}")
+    return int(np.prod(extents, dtype=int))

@@ -1,0 +1,228 @@
+"""What a host call dispatched, as a kernel of asyncsim: memory, program, and the arrays of each rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from asyncsim.frontends.pypto.host import HostTensor
+from asyncsim.frontends.pypto.refusals import refused
+from asyncsim.frontends.pypto.values import DATA, SIGNAL, Buffer, LocalTensor, View, WindowTensor
+from asyncsim.machine.kernel import Kernel
+from asyncsim.trace.declare import Signal, Window
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncsim.frontends.pypto.host import Array, HostCall
+    from asyncsim.machine.rank import Rank
+    from asyncsim.trace.declare import Declaration
+
+Uses = set[tuple[View, str]]
+
+
+class Live:
+    """The arrays of one rank, handed to its program as they are; a tuple would be copied for every run."""
+
+    def __init__(self, arrays: Sequence[Array]) -> None:
+        """Take the arrays."""
+        self.arrays = tuple(arrays)
+
+    def __repr__(self) -> str:
+        """Write it the same for all: inputs of a case are compared by what they say of themselves."""
+        return "Live"
+
+
+@dataclass(slots=True, eq=False)
+class Part:
+    """What is dispatched to one rank.
+
+    Args:
+        arrays: the rank's tensors, each once.
+        runs: for each dispatch the function and its arguments; a tensor by its number in `arrays`.
+        out: the numbers of the tensors that annotations mark as written, or that were written.
+        control: the numbers of those whose values were read one by one: counts and indices, as a rule.
+
+    """
+
+    arrays: list[Array] = field(default_factory=list)
+    runs: list[tuple[Any, dict[str, Any]]] = field(default_factory=list)
+    out: set[int] = field(default_factory=set)
+    only_out: set[int] = field(default_factory=set)
+    control: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """Stands for a tensor of the rank, by its number."""
+
+    number: int
+
+
+class Launch:
+    """All that one host call dispatched.
+
+    Args:
+        call: the host call, which was checked.
+        name: of the program.
+        path: of the script, as reports show it.
+
+    """
+
+    def __init__(self, call: HostCall, name: str, path: str) -> None:
+        """Sort it by rank."""
+        self.ranks = call.ranks
+        self.name = name
+        self.path = path
+        self.first = call.dispatches[0].function
+        self.parts = [Part() for _ in range(call.ranks)]
+        self.names: dict[View, str] = {}
+        for each in call.dispatches:
+            part = self.parts[each.device]
+            hints = each.function.parameters
+            values = {}
+            for parameter, value in each.values.items():
+                if isinstance(value, HostTensor):
+                    hint = hints[parameter]
+                    number = _number(part, value.array)
+                    if hint is not None and hint.out:
+                        part.out.add(number)
+                        if hint.out == "Out":
+                            part.only_out.add(number)
+                    values[parameter] = Numbered(number)
+                else:
+                    if isinstance(value, View):
+                        self._name(value, parameter)
+                    values[parameter] = value
+            part.runs.append((each.function, values))
+
+    def _name(self, view: View, parameter: str) -> None:
+        """Call a view as the first parameter that holds it."""
+        if view not in self.names:
+            taken = set(self.names.values())
+            tries = (parameter if n == 1 else f"{parameter}_{n}" for n in range(1, len(taken) + 2))
+            self.names[view] = next(name for name in tries if name not in taken)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What two launches have in common that are judged once: functions, shapes, dtypes, numbers; not values."""
+        views = [(view.shape, view.dtype.name, name) for view, name in self.names.items()]
+        raws = [function.raw for part in self.parts for function, _ in part.runs]
+        return (self.ranks, *raws, repr(views), repr([_shown(part) for part in self.parts]))
+
+    def kernel(self, memory: Memory, inputs: Any, *, name: str = "") -> Kernel:  # noqa: ANN401 - as `Kernel` takes it
+        """Return the kernel, on this memory and these inputs."""
+        return Kernel(
+            DeviceProgram(self, memory), memory=tuple(memory.declared), inputs=inputs, given_name=name or self.name
+        )
+
+
+def _shown(part: Part) -> Any:  # noqa: ANN401 - compared only
+    return [(array.shape, array.dtype.name) for array in part.arrays], [
+        [value for value in values.values() if not isinstance(value, View)] for _, values in part.runs
+    ]
+
+
+def _number(part: Part, array: Array) -> int:
+    place = (array.ctypes.data, array.shape, array.strides, array.dtype)
+    for number, known in enumerate(part.arrays):
+        if (known.ctypes.data, known.shape, known.strides, known.dtype) == place:
+            return number
+    part.arrays.append(array)
+    return len(part.arrays) - 1
+
+
+class Memory:
+    """The declarations for the views of a launch, by how they are used.
+
+    Args:
+        names: what each view is called.
+        uses: as what each is used; None: nobody knows yet, so each is declared as all that it could be.
+
+    Raises:
+        RefusedError: one buffer is two signals.
+
+    """
+
+    def __init__(self, names: dict[View, str], uses: Uses | None) -> None:
+        """Declare it."""
+        self.declared: list[Declaration] = []
+        self.data: dict[View, int] = {}
+        self.cells: dict[View, int] = {}
+        self.kept: dict[Buffer, int] = {}
+        known = uses is not None
+        data = [view for view in names if not known or (view, DATA) in (uses or ())]
+        cells = [view for view in names if ((view, SIGNAL) in (uses or ()) if known else view.dtype.name == "INT32")]
+        bases: dict[Buffer, str] = {}
+        for view in sorted(data, key=lambda view: -view.nbytes):
+            base = bases.get(view.buffer) if known else None
+            self.data[view] = len(self.declared)
+            over = {} if base is None else {"over": base}
+            start = {"initialised": True} if base is None else {}
+            self.declared.append(Window(names[view], view.shape, view.dtype.numpy, **start, **over))  # type: ignore[arg-type]
+            bases.setdefault(view.buffer, names[view])
+        for view in cells:
+            name = names[view] if view not in self.data else f"{names[view]}_cells"
+            if known and view.buffer in self.kept:
+                raise refused(
+                    f"two windows of the buffer allocated at {view.buffer.place} are used as signals; "
+                    "use one window, or give each signal a buffer of its own"
+                )
+            self.cells[view] = len(self.declared)
+            self.declared.append(Signal(name, view.shape, np.int32))
+            if known:
+                self.kept[view.buffer] = view.nbytes
+
+
+class DeviceProgram:
+    """The program of every rank: its dispatches, one after the other. It is called as a kernel's program is."""
+
+    def __init__(self, launch: Launch, memory: Memory, *, unknown: bool = False) -> None:
+        """Stand, for reports, where the first function that is dispatched stands."""
+        self.launch = launch
+        self.memory = memory
+        self.uses: Uses = set()
+        self.unknown = unknown
+        raw = launch.first.raw
+        self.__code__ = raw.__code__
+        self.__globals__ = {"__name__": raw.__globals__.get("__name__", ""), "__asyncsim_path__": launch.path}
+        self.__name__ = launch.name
+        self.__doc__ = raw.__doc__
+
+    async def __call__(self, rank: Rank, x: Any, *views: Any) -> Any:  # noqa: ANN401 - `Live`, or a tuple of arrays
+        """Run the dispatches of a rank; return what they wrote."""
+        part = self.launch.parts[rank.id]
+        live = isinstance(x, Live)
+        tensors = [LocalTensor(array, unknown=self.unknown) for array in (x.arrays if live else x)]
+        try:
+            for function, values in part.runs:
+                await function.on_device(
+                    {name: self._given(rank, value, tensors, views) for name, value in values.items()}
+                )
+        finally:
+            if live:
+                _note(part, tensors)
+        return None if live else tuple(tensors[number].array for number in sorted(part.out))
+
+    def _given(self, rank: Rank, value: Any, tensors: list[LocalTensor], views: Any) -> Any:  # noqa: ANN401
+        if isinstance(value, Numbered):
+            return tensors[value.number]
+        if not isinstance(value, View):
+            return value
+        memory = self.memory
+        data, cells = memory.data.get(value), memory.cells.get(value)
+        return WindowTensor(
+            rank, value, None if data is None else views[data], None if cells is None else views[cells],
+            self.uses, memory.kept.get(value.buffer, 0),
+        )  # fmt: skip
+
+
+def _note(part: Part, tensors: list[LocalTensor]) -> None:
+    """Keep what a run did with the tensors of its rank."""
+    for number, tensor in enumerate(tensors):
+        if "written" in tensor.touched:
+            part.out.add(number)
+        if "read" in tensor.touched:
+            part.control.add(number)

@@ -1,0 +1,198 @@
+"""What a script finds under ``pypto``: every module and name, in explicit tables."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from asyncsim.frontends.pypto import composites, core, primitives
+from asyncsim.frontends.pypto.annotations import DISTRIBUTED, SCALAR, TENSOR, Direction, Dynamic
+from asyncsim.frontends.pypto.compiled import Compiled
+from asyncsim.frontends.pypto.dtypes import (
+    DTYPES,
+    INDEX,
+    AtomicType,
+    FunctionType,
+    Level,
+    NotifyOp,
+    ReduceOp,
+    Role,
+    WaitCmp,
+)
+from asyncsim.frontends.pypto.functions import Jit, Program, function_of, program_of
+from asyncsim.frontends.pypto.operation import Operation
+from asyncsim.frontends.pypto.refusals import UnknownNameError, nearest, refused
+
+if TYPE_CHECKING:
+    from asyncsim.frontends.pypto.host import HostCall
+    from asyncsim.frontends.pypto.session import Session
+    from asyncsim.frontends.pypto.values import Buffer, View
+
+LANGUAGE, DISTRIBUTED_LANGUAGE = "pypto.language", "pypto.language.distributed"
+
+
+class Answering(ModuleType):
+    """A module that knows all its names, and says which is nearest to one that it does not have."""
+
+    def __init__(self, name: str, short: str, names: dict[str, Any], doc: str) -> None:
+        """Have these names; `short` is what authors call it."""
+        super().__init__(name, doc)
+        self.__path__: list[str] = []
+        self.__all__ = sorted(names)
+        self._short = short
+        self.__dict__.update(names)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - it always raises
+        """Refuse a name that is not there."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise UnknownNameError(f"{self._short} has no {name!r}{nearest(name, self.__all__)}")
+
+
+@dataclass(slots=True)
+class DistributedConfig:
+    """Which devices there are: one rank each. What else is given is kept, and means nothing here."""
+
+    device_ids: Any = (0,)
+    num_sub_workers: int = 0
+    rest: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse a list that is none."""
+        ids = list(self.device_ids) if isinstance(self.device_ids, list | tuple | range) else []
+        if not ids or len(set(ids)) < len(ids) or not all(isinstance(number, int) for number in ids):
+            raise refused(f"DistributedConfig device_ids={self.device_ids!r}; give different integers, such as [0, 1]")
+
+
+class RunConfig:
+    """How a program is run: `distributed_config` says on how many ranks; all else means nothing here."""
+
+    def __init__(self, *, platform: str = "", distributed_config: Any = None, **rest: Any) -> None:  # noqa: ANN401
+        """Keep what is given."""
+        self.platform = platform
+        self.distributed_config = distributed_config
+        self.__dict__.update(rest)
+
+
+def _configured(device_ids: Any = (0,), num_sub_workers: int = 0, **rest: Any) -> DistributedConfig:  # noqa: ANN401
+    return DistributedConfig(device_ids, num_sub_workers, rest)
+
+
+def modules_of(session: Session) -> dict[str, ModuleType]:
+    """Return the modules that answer the imports of one script, by name."""
+    distributed = Answering(
+        DISTRIBUTED_LANGUAGE, "pld", _distributed(session), "The distributed dialect, as asyncsim runs it."
+    )
+    names = {**_language(session), "distributed": distributed}
+    language = Answering(LANGUAGE, "pl", names, "The language, as asyncsim runs it.")
+    configs = {"DistributedConfig": _configured}
+    program = Answering(
+        "pypto.ir.distributed_compiled_program",
+        "pypto.ir.distributed_compiled_program",
+        configs,
+        "How many ranks there are.",
+    )
+    ir = Answering(
+        "pypto.ir", "pypto.ir", {"compile": _compile_of(session), "distributed_compiled_program": program},
+        "Compiling a program, as asyncsim does: it is checked.",
+    )  # fmt: skip
+    runtime = Answering("pypto.runtime", "pypto.runtime", {"RunConfig": RunConfig}, "How a program is run.")
+    root = Answering("pypto", "pypto", {"language": language, "ir": ir, "runtime": runtime}, "PyPTO, by asyncsim.")
+    return {module.__name__: module for module in (root, language, distributed, ir, program, runtime)}
+
+
+def _language(session: Session) -> dict[str, Any]:
+    operations = {name: Operation(f"pl.{name}", getattr(core, name)) for name in ("load", "store", "read", "write")}
+    return {
+        **operations,
+        **{name: getattr(core, name) for name in ("add", "sub", "mul", "cast")},
+        "range": core.count,
+        "program": program_of,
+        "function": function_of(session),
+        "jit": Jit(session),
+        "dynamic": Dynamic,
+        "Tensor": TENSOR,
+        "Scalar": SCALAR,
+        "Out": Direction("Out"),
+        "InOut": Direction("InOut"),
+        "FunctionType": FunctionType,
+        "Level": Level,
+        "Role": Role,
+        "INDEX": INDEX,
+        **DTYPES,
+    }
+
+
+def _distributed(session: Session) -> dict[str, Any]:
+    system: dict[str, Any] = {
+        "notify": Operation("pld.system.notify", primitives.notify),
+        "wait": Operation("pld.system.wait", primitives.wait),
+        "get_comm_ctx": primitives.get_comm_ctx,
+        "rank": primitives.rank,
+        "nranks": primitives.nranks,
+    }
+    tile: dict[str, Any] = {
+        name: Operation(f"pld.tile.{name}", getattr(primitives, name)) for name in ("remote_load", "remote_store")
+    }
+    reduce_scatter = composites.reduce_scatter_of(widen=session.widen)
+    tensor: dict[str, Any] = {
+        **{name: Operation(f"pld.tensor.{name}", getattr(primitives, name)) for name in ("put", "get")},
+        **{
+            name: Operation(f"pld.tensor.{name}", getattr(composites, name))
+            for name in ("barrier", "broadcast", "allgather", "all_to_all", "all_to_all_v", "allreduce")
+        },
+        "reduce_scatter": Operation("pld.tensor.reduce_scatter", reduce_scatter),
+        "remote_store": tile["remote_store"],
+    }
+    parts = {"system": system, "tile": tile, "tensor": tensor}
+    return {
+        **{
+            part: Answering(f"{DISTRIBUTED_LANGUAGE}.{part}", f"pld.{part}", names, f"pld.{part}")
+            for part, names in parts.items()
+        },
+        **system,
+        **tile,
+        **{name: operation for name, operation in tensor.items() if name in ("put", "get")},
+        "DistributedTensor": DISTRIBUTED,
+        "NotifyOp": NotifyOp,
+        "WaitCmp": WaitCmp,
+        "AtomicType": AtomicType,
+        "ReduceOp": ReduceOp,
+        **_host_functions(session),
+    }
+
+
+def _host_functions(session: Session) -> dict[str, Any]:
+    def host(name: str) -> HostCall:
+        if session.host is None:
+            raise refused(
+                f"{name} belongs into the host function; a kernel asks pld.nranks(ctx) for the number of ranks"
+            )
+        return session.host
+
+    def world_size() -> int:
+        """Return the number of ranks."""
+        return host("pld.world_size").ranks
+
+    def alloc_window_buffer(size_in_bytes: Any, dtype: object = None, **_: object) -> Buffer:  # noqa: ANN401
+        """Allocate memory at every rank: bytes, or a shape and ``dtype=``; zero, and new in every host call."""
+        return host("pld.alloc_window_buffer").allocate(size_in_bytes, dtype, sys._getframe(1))  # noqa: SLF001
+
+    def window(buf: object, shape: Any, dtype: object = None) -> View:  # noqa: ANN401 - checked by it
+        """Return a view of a buffer as an array of this shape and dtype, from its first byte on."""
+        return host("pld.window").window(buf, shape, dtype)
+
+    return {"world_size": world_size, "alloc_window_buffer": alloc_window_buffer, "window": window}
+
+
+def _compile_of(session: Session) -> Any:  # noqa: ANN401 - a function
+    def compile(program: object, platform: str = "", distributed_config: Any = None, **_: object) -> Compiled:  # noqa: A001, ANN401, ARG001
+        """Compile a program for so many ranks: check it, as upstream's type rules do."""
+        if not isinstance(program, Program):
+            raise refused(f"ir.compile expects a class under @pl.program, got {type(program).__name__}", TypeError)
+        program.prepare()
+        return Compiled(session, program.host(), program.name, distributed_config, ())
+
+    return compile

@@ -1,0 +1,182 @@
+"""The primitives of ``pld``: notify and wait, loads and stores at peers, get and put.
+
+What upstream's type rules refuse is refused in their words; what they leave unchecked, in ours.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from asyncsim.frontends.pypto.core import tensor_of
+from asyncsim.frontends.pypto.dtypes import DTYPES, AtomicType, NotifyOp, WaitCmp
+from asyncsim.frontends.pypto.operation import awaited
+from asyncsim.frontends.pypto.places import box, cell, integer, integers, peer_of, region, tile_of
+from asyncsim.frontends.pypto.refusals import refused
+from asyncsim.frontends.pypto.values import CommCtx, LocalTensor, WindowTensor, type_of, window_of
+from asyncsim.trace.op import ATOMIC_ADD, SET
+from asyncsim.trace.region import Cell, Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncsim.frontends.pypto.core import Tensor
+    from asyncsim.frontends.pypto.places import Slices
+    from asyncsim.frontends.pypto.values import Tile
+
+_ADD: Any = "add"
+
+
+def shown_number(value: object) -> str:
+    """Write what was given for an enumeration as upstream does: ``int 7``."""
+    return f"int {int(value)}" if isinstance(value, int) else repr(value)
+
+
+def get_comm_ctx(tensor: object) -> CommCtx:
+    """Return who takes part, by a window."""
+    if not isinstance(tensor, WindowTensor):  # upstream writes a comma here, where its other rules have a semicolon
+        raise refused(
+            f"pld.system.get_comm_ctx expects a DistributedTensor (window-bound), got {type_of(tensor)}", TypeError
+        )
+    return CommCtx(tensor.rank)
+
+
+def _context(name: str, ctx: object) -> CommCtx:
+    if not isinstance(ctx, CommCtx):
+        raise refused(f"{name} expects a CommCtx, which pld.get_comm_ctx returns; got {type_of(ctx)}", TypeError)
+    return ctx
+
+
+def rank(ctx: object) -> int:
+    """Return the number of this rank."""
+    return _context("pld.rank", ctx).rank.id
+
+
+def nranks(ctx: object) -> int:
+    """Return the number of ranks."""
+    return _context("pld.nranks", ctx).rank.size
+
+
+def _cell(name: str, target: WindowTensor, peer: int | None, offsets: Sequence[int]) -> Cell:
+    at = cell(name, target, offsets)
+    if target.dtype is not DTYPES["INT32"]:
+        raise refused(f"{name} target must have INT32 element type, got dtype {target.dtype}", TypeError)
+    cells = target.cells()
+    return (cells if peer is None else cells.at(peer))[at]
+
+
+async def notify(target: WindowTensor, peer: int, offsets: Sequence[int], value: int, *, op: NotifyOp) -> WindowTensor:
+    """Add to the peer's cell, or set it; return the window."""
+    name = "pld.system.notify"
+    window_of(name, target)
+    if isinstance(op, bool) or op not in tuple(NotifyOp):
+        raise refused(f"{name} op must be NotifyOp.AtomicAdd or NotifyOp.Set (got {shown_number(op)})")
+    place = _cell(name, target, peer_of(name, target, peer), offsets)
+    how = ATOMIC_ADD if op == NotifyOp.AtomicAdd else SET
+    await awaited(target.rank.notify(place, integer(name, "value", value), how))
+    return target
+
+
+async def wait(signal: WindowTensor, offsets: Sequence[int], expected: int, *, cmp: WaitCmp) -> WindowTensor:
+    """Park until the own cell compares true; return the window."""
+    name = "pld.system.wait"
+    window_of(name, signal, " signal")
+    if isinstance(cmp, bool) or cmp not in tuple(WaitCmp):
+        raise refused(f"{name} cmp must be WaitCmp.Eq or WaitCmp.Ge (got {shown_number(cmp)})")
+    place = _cell(name, signal, None, offsets)
+    awaits = Condition(place, "Eq" if cmp == WaitCmp.Eq else "Ge", integer(name, "expected", expected))
+    await awaited(signal.rank.wait(awaits))
+    return signal
+
+
+async def remote_load(target: WindowTensor, peer: int, offsets: Sequence[int], shape: Sequence[int]) -> Tile:
+    """Return a private copy of a box of the peer's window."""
+    name = "pld.tile.remote_load"
+    slices = box(name, window_of(name, target), offsets, shape)
+    place = region(name, target, slices, peer_of(name, target, peer))
+    return await awaited(target.rank.load(place))  # type: ignore[no-any-return]
+
+
+def _atomic(name: str, atomic: object) -> Any:  # noqa: ANN401 - "add" or None, as `Rank.store` takes it
+    if isinstance(atomic, bool) or atomic not in tuple(AtomicType):
+        raise refused(f"{name} atomic must be AtomicType.None_ or AtomicType.Add (got {shown_number(atomic)})")
+    return _ADD if atomic == AtomicType.Add else None
+
+
+async def remote_store(
+    tile: Tile, target: WindowTensor, peer: int, offsets: Sequence[int], *, atomic: AtomicType = AtomicType.None_
+) -> WindowTensor:
+    """Store a tile to the peer's window, or add it there; return the window."""
+    name = "pld.tile.remote_store"
+    window_of(name, target)
+    how = _atomic(name, atomic)
+    tile = tile_of(name, tile, target)
+    place = region(name, target, box(name, target, offsets, tile.shape), peer_of(name, target, peer))
+    await awaited(target.rank.store(place, tile, atomic=how))
+    return target
+
+
+def _boxes(  # noqa: PLR0913, PLR0917 - two tensors and the three region arguments
+    name: str,
+    dst: Tensor,
+    src: Tensor,
+    dst_offsets: Sequence[int] | None,
+    src_offsets: Sequence[int] | None,
+    shape: Sequence[int] | None,
+) -> tuple[Slices, Slices]:
+    """Return what is copied where: the whole, or a box of it."""
+    given = (dst_offsets, src_offsets, shape)
+    if None in given and any(part is not None for part in given):
+        raise refused(f"{name} takes dst_offsets, src_offsets and shape together, or none of them")
+    if shape is None:
+        if dst.shape != src.shape:
+            raise refused(
+                f"{name} of whole tensors takes equal shapes, got dst {list(dst.shape)}, src {list(src.shape)}"
+            )
+        dst_offsets, src_offsets, shape = [0] * len(dst.shape), [0] * len(src.shape), list(dst.shape)
+    if dst.dtype != src.dtype:
+        raise refused(f"{name} dst and src must have one dtype, got {dst.dtype} and {src.dtype}", TypeError)
+    extents = integers(name, "shape", shape)
+    return box(name, dst, dst_offsets, extents), box(name, src, src_offsets, extents)
+
+
+async def put(  # noqa: PLR0913, PLR0917 - upstream's signature
+    dst: WindowTensor,
+    peer: int,
+    src: Tensor,
+    dst_offsets: Sequence[int] | None = None,
+    src_offsets: Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
+    *,
+    atomic: AtomicType = AtomicType.None_,
+) -> WindowTensor:
+    """Copy the own window, or a tensor of the kernel's own, to the peer's window; return the window."""
+    name = "pld.tensor.put"
+    window_of(name, dst, " dst")
+    how = _atomic(name, atomic)
+    there, here = _boxes(name, dst, tensor_of(name, src), dst_offsets, src_offsets, shape)
+    source = src.array[here].copy() if isinstance(src, LocalTensor) else region(name, src, here)
+    await awaited(dst.rank.put(region(name, dst, there, peer_of(name, dst, peer)), source, atomic=how))
+    return dst
+
+
+async def get(  # noqa: PLR0913, PLR0917 - upstream's signature
+    dst: Tensor,
+    peer: int,
+    src: WindowTensor,
+    dst_offsets: Sequence[int] | None = None,
+    src_offsets: Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
+) -> Tensor:
+    """Copy the peer's window to the own one, or to a tensor of the kernel's own; return the destination."""
+    name = "pld.tensor.get"
+    window_of(name, src, " src")
+    here, there = _boxes(name, tensor_of(name, dst), src, dst_offsets, src_offsets, shape)
+    source = region(name, src, there, peer_of(name, src, peer))
+    if isinstance(dst, LocalTensor):
+        dst.touched.add("written")
+        dst.array[here] = np.asarray(await awaited(src.rank.load(source)))
+    else:
+        await awaited(src.rank.get(region(name, dst, here), source))
+    return dst

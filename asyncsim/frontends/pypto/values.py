@@ -1,0 +1,181 @@
+"""What a kernel's parameters hold while it runs: tensors of its own, windows, a communication context."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from asyncsim.frontends.pypto.dtypes import DType, dtype_for
+from asyncsim.frontends.pypto.refusals import refused
+
+if TYPE_CHECKING:
+    from asyncsim.machine.rank import Rank
+    from asyncsim.trace.world import SignalView, WindowView
+
+Tile = np.ndarray[Any, Any]
+
+DATA, SIGNAL = "data", "signal"
+"""What a view can be used for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Buffer:
+    """What ``pld.alloc_window_buffer`` returns: so many bytes at every rank.
+
+    Args:
+        nbytes: at each rank.
+        line: the author's, as (file, line).
+
+    """
+
+    nbytes: int
+    line: tuple[str, int]
+
+    @property
+    def place(self) -> str:
+        """The author's line as text, without the folder."""
+        return f"{PurePath(self.line[0]).name}:{self.line[1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What ``pld.window`` returns: a buffer, seen as an array. Equal views are one."""
+
+    buffer: Buffer
+    shape: tuple[int, ...]
+    dtype: DType
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that it shows, from the first of the buffer on."""
+        return int(np.prod(self.shape, dtype=int)) * self.dtype.get_byte()
+
+
+class OtherUseError(Exception):
+    """A view is used as nobody used it before: the memory must be declared again, with one use more."""
+
+    def __init__(self, view: View, use: str) -> None:
+        """Keep which, and how."""
+        super().__init__(view, use)
+        self.view = view
+        self.use = use
+
+
+class LocalTensor:
+    """An array of one rank's own, which no peer reaches: what ``x[r]`` becomes in a kernel.
+
+    Args:
+        array: written in place.
+        unknown: its elements are not known yet: the program is being compiled.
+        touched: noted: "read" by `pl.read` or as counts, "written".
+
+    """
+
+    __slots__ = ("array", "dtype", "touched", "unknown")
+
+    def __init__(self, array: Tile, *, unknown: bool = False) -> None:
+        """Take the array."""
+        self.array = array
+        self.dtype = dtype_for(array.dtype, "a tensor")
+        self.unknown = unknown
+        self.touched: set[str] = set()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return tuple(self.array.shape)
+
+
+class UnknownValueError(Exception):
+    """What happens next depends on a value that is not known while a program is compiled."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WindowTensor:
+    """A window in the hands of a kernel: its own rank's, from which it reaches its peers'.
+
+    Args:
+        rank: whose kernel it is.
+        view: what it shows.
+        window: the view as data; None if nobody is known to use it so.
+        signal: the view as cells; likewise.
+        uses: what it was used for so far, by all who hold it.
+        kept: bytes at the start of the buffer that are cells of a signal.
+
+    """
+
+    rank: Rank
+    view: View
+    window: WindowView | None
+    signal: SignalView | None
+    uses: set[tuple[View, str]] = field(default_factory=set)
+    kept: int = 0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return self.view.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self.view.dtype
+
+    def data(self) -> WindowView:
+        """Return it as data.
+
+        Raises:
+            OtherUseError: it was not declared as such.
+
+        """
+        self.uses.add((self.view, DATA))
+        if self.window is None:
+            raise OtherUseError(self.view, DATA)
+        return self.window
+
+    def cells(self) -> SignalView:
+        """Return it as the cells of a signal.
+
+        Raises:
+            OtherUseError: it was not declared as such.
+
+        """
+        self.uses.add((self.view, SIGNAL))
+        if self.signal is None:
+            raise OtherUseError(self.view, SIGNAL)
+        return self.signal
+
+
+@dataclass(frozen=True, slots=True)
+class CommCtx:
+    """What ``pld.get_comm_ctx`` returns: who takes part."""
+
+    rank: Rank
+
+
+def type_of(value: object) -> str:
+    """Return what upstream's messages call the type of a value."""
+    if isinstance(value, WindowTensor | View):
+        return "DistributedTensorType"
+    if isinstance(value, LocalTensor):
+        return "TensorType"
+    if isinstance(value, np.ndarray):
+        return "TileType"
+    if isinstance(value, bool | int | float | np.generic):
+        return "ScalarType"
+    return str(getattr(value, "upstream_type", type(value).__name__))
+
+
+def window_of(name: str, target: object, what: str = " target") -> WindowTensor:
+    """Return a target that must be a window.
+
+    Raises:
+        TypeError: it is none.
+
+    """
+    if not isinstance(target, WindowTensor):
+        raise refused(f"{name} expects a DistributedTensor{what} (window-bound); got {type_of(target)}", TypeError)
+    return target

@@ -1,0 +1,207 @@
+"""Both orders of a pair, from the file alone: the one that was run, and what the other would read.
+
+Hold back the step that went first, and with it every step that depends on it, until the second is done. If the
+second is not among those, this is a schedule too: all that was not held back meets what it met in the file, so
+what the second side reads in that order, and then the first, is told by the steps that wrote there. What comes
+of it later the file cannot say; with ``show --kernel`` the other order is run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from asyncsim.trace.digest import digest_bytes
+from asyncsim.trace.event import Digest
+from asyncsim.trace.op import TEST, WAIT
+from asyncsim.trace.region import ADD
+from asyncsim.trace.values import INLINE
+from asyncsim.views.timeline_contents import START, read_by, sum_of, written_by
+from asyncsim.views.timeline_held import CellValues, held_back
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from asyncsim.trace.region import Access
+    from asyncsim.views.timeline import Timeline
+    from asyncsim.views.timeline_contents import Data, Seen
+    from asyncsim.views.timeline_findings import Told
+
+_SHOWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One of the two operations in one of the orders.
+
+    Args:
+        step: its step in the run that the file holds.
+        what: who does what.
+        outcome: what it reads, writes or makes of a cell.
+
+    """
+
+    step: int
+    what: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """The two orders of a finding's pair.
+
+    Args:
+        run: as in the file.
+        other: the other way round.
+        note: how the other order is known, or why it is not.
+
+    """
+
+    run: tuple[Turn, Turn]
+    other: tuple[Turn, ...]
+    note: str
+
+
+def pair_of(finding: Told) -> tuple[int, int] | None:
+    """Return the steps of a finding that is about the order of two, ascending; None if it is about something else."""
+    steps = sorted(set(finding.steps))
+    return (steps[0], steps[1]) if finding.ordered and len(steps) == 2 else None  # noqa: PLR2004 - a pair
+
+
+def orders_of(timeline: Timeline, finding: Told) -> Orders | None:
+    """Return both orders of a pair; None where the finding is no pair of steps of this trace."""
+    pair = pair_of(finding)
+    if pair is None:
+        return None
+    first, second = pair
+    run = (_as_run(timeline, first), _as_run(timeline, second))
+    held = held_back(timeline, first, second)
+    if held is None:
+        note = f"what step {second} does depends on what was done from step {first} on: the file does not tell more"
+        return Orders(run, (), note)
+    if not all(_explained(timeline, step) for step in (first, second)):
+        return Orders(run, (), "a rank reads stores of its own that have not landed: the file does not tell more")
+    rest = f", and with it {_count(len(held) - 1)} that came after it" if len(held) > 1 else ""
+    note = f"told from the file: step {first} can wait until step {second} is done{rest}"
+    return Orders(run, _swapped(timeline, held, first, second), note)
+
+
+def _explained(timeline: Timeline, step: int) -> bool:
+    """Say whether what a step read is what had landed."""
+    event = timeline.events[step]
+    read = read_by(event)
+    seen = None if read is None else timeline.contents.before(read.region, step).data
+    return seen is None or event.data is None or _same(seen, event.data)
+
+
+def _same(a: Data, b: Data) -> bool:
+    return type(a) is not type(b) or a == b
+
+
+def _count(steps: int) -> str:
+    return "1 step" if steps == 1 else f"{steps} steps"
+
+
+def other_schedule(timeline: Timeline, first: int, second: int) -> list[str]:
+    """Return the schedule of the trace with the first of two steps held back until the second is done."""
+    held = held_back(timeline, first, second)
+    if held is None:  # as near as can be told: the one that can show it is found while it runs
+        actor = timeline.events[first].op.actor
+        held = [step for step in range(first, second) if timeline.events[step].op.actor is actor]
+    choices = timeline.trace.choices
+    late = set(held)
+    order = [step for step in range(second + 1) if step not in late] + held + list(range(second + 1, len(choices)))
+    return [choices[step] for step in order]
+
+
+def value_text(data: Data, dtype: np.dtype[Any]) -> str:
+    """Write a value in few characters: its first elements, or its digest."""
+    if data is None:
+        return "a value that the trace does not hold"
+    if isinstance(data, Digest):
+        return f"{data.elements} elements, digest {data.hex[:8]}"
+    if len(data) > INLINE * dtype.itemsize:
+        return f"{len(data) // dtype.itemsize} elements, digest {digest_bytes(data)[:8]}"
+    texts = elements_text(data, dtype)
+    rest = len(texts) - _SHOWN
+    return ", ".join(texts[:_SHOWN]) + (f", … {rest} more" if rest > 0 else "") if texts else "nothing"
+
+
+def elements_text(data: bytes, dtype: np.dtype[Any]) -> list[str]:
+    """Write each element with as many digits as its dtype needs."""
+    return [str(element) for element in np.frombuffer(data, dtype)]
+
+
+def writers_text(timeline: Timeline, seen: Seen) -> str:
+    """Say who wrote what a region holds."""
+    names = ["nobody" if step == START else f"step {step} ({timeline.who(step)})" for step in seen.writers[:3]]
+    rest = len(seen.writers) - len(names)
+    return f"written by {', '.join(names)}" + (f" and {rest} more" if rest > 0 else "") if names else ""
+
+
+def _what(timeline: Timeline, step: int) -> str:
+    event = timeline.events[step]
+    return f"{timeline.who(step)}, call {event.call}: {event.op}"
+
+
+def _as_run(timeline: Timeline, step: int) -> Turn:
+    event = timeline.events[step]
+    parts = []
+    read, written = read_by(event), written_by(event)
+    if read is not None:
+        seen = timeline.contents.before(read.region, step)
+        parts.append(f"reads {value_text(event.data, read.region.dtype)}, {writers_text(timeline, seen)}")
+    if written is not None:
+        parts.append(_writing(event.data, written))
+    if event.op.cell is not None:
+        value = event.have if timeline.after[step] is None else timeline.after[step]
+        parts.append(f"{event.op.cell} is {value}")
+    return Turn(step, _what(timeline, step), "; ".join(parts))
+
+
+def _writing(data: Data, access: Access) -> str:
+    return f"{'adds' if access.mode == ADD else 'writes'} {value_text(data, access.region.dtype)}"
+
+
+def _swapped(timeline: Timeline, held: Sequence[int], first: int, second: int) -> tuple[Turn, Turn]:
+    """Return the turns of the other order: the second, and then the first, which was held back until then."""
+    without = frozenset(held)
+    return (
+        Turn(second, _what(timeline, second), "; ".join(_outcome(timeline, second, second, without, None))),
+        Turn(first, _what(timeline, first), "; ".join(_outcome(timeline, first, second, without, second))),
+    )
+
+
+def _outcome(timeline: Timeline, step: int, at: int, without: frozenset[int], after: int | None) -> Iterator[str]:
+    """Say what a step would meet just before step `at`, without some steps, and after another if one is given."""
+    event = timeline.events[step]
+    read, written = read_by(event), written_by(event)
+    if read is not None:
+        overlay = _overlay(timeline, after, at, without)
+        seen = timeline.contents.before(read.region, at, without=without, after=overlay)
+        yield f"reads {value_text(seen.data, read.region.dtype)}, {writers_text(timeline, seen)}"
+    if written is not None:
+        yield _writing(event.data, written)
+    if event.op.cell is not None and event.op.kind not in (WAIT, TEST):
+        steps = [*([] if after is None else [after]), step]
+        yield f"{event.op.cell} is {_cell_value(timeline, at, without, steps)}"
+
+
+def _overlay(timeline: Timeline, after: int | None, at: int, without: frozenset[int]) -> list[tuple[int, Access, Data]]:
+    access = None if after is None else written_by(timeline.events[after])
+    if after is None or access is None:
+        return []
+    data: Data = timeline.events[after].data
+    if access.mode == ADD:
+        data = sum_of(access.region, timeline.contents.before(access.region, at, without=without).data, data)
+    return [(after, access, data)]
+
+
+def _cell_value(timeline: Timeline, at: int, without: frozenset[int], more: Sequence[int]) -> int:
+    """Return what the cell of the last of `more` holds if these were done, in this order, just before step `at`."""
+    values = CellValues(timeline)
+    for step in [*(step for step in range(at) if step not in without), *more]:
+        values.do(step, timeline.events[step])
+    return values.of(timeline.events[more[-1]].op)
