@@ -228,16 +228,22 @@ class Columns(Sequence[Event]):
         Actors are compared by name, in the order of this run; of each, its operations in its own order.
         """
         own, foreign = self._by_actor(), other._by_actor()
-        for name in dict.fromkeys((*own, *foreign)):
-            mine, others = own.get(name), foreign.get(name)
-            if mine is None or others is None:
-                return name, 0
-            common = min(len(mine), len(others))
-            unequal = np.flatnonzero(self._unequal(mine[:common], other, others[:common]))
-            if len(unequal):
-                return name, int(unequal[0])
+        names = list(dict.fromkeys((*own, *foreign)))
+        none = np.empty(0, np.int64)
+        pairs = [(own.get(name, none), foreign.get(name, none)) for name in names]
+        common = [min(len(mine), len(others)) for mine, others in pairs]
+        unequal = self._unequal(
+            np.concatenate([mine[:many] for (mine, _), many in zip(pairs, common, strict=True)] or [none]),
+            other,
+            np.concatenate([others[:many] for (_, others), many in zip(pairs, common, strict=True)] or [none]),
+        )
+        ends = np.cumsum(common)
+        for name, (mine, others), many, end in zip(names, pairs, common, ends.tolist(), strict=True):
+            differing = np.flatnonzero(unequal[end - many : end])
+            if len(differing):
+                return name, int(differing[0])
             if len(mine) != len(others):
-                return name, common
+                return name, many
         return None
 
     def _by_actor(self) -> dict[str, Numbers]:
