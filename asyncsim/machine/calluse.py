@@ -43,7 +43,10 @@ class CallNumber(int):
 
     def _like(self, value: Any) -> Any:  # noqa: ANN401 - what int's own operator gave
         """Return a number that grows with the call: that is one, too."""
-        return self.use.number(value) if value.__class__ is int else value
+        if value.__class__ is int:
+            return self.use.number(value)
+        self._otherwise()  # a float would not tell what becomes of it
+        return value
 
     def _otherwise(self) -> None:
         self.use.otherwise = True

@@ -1,0 +1,170 @@
+"""How far a proof reaches: said of later calls only where they can be foreseen; and many ranks shown by few."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from asyncsim import Signal, Window, check, kernel
+from asyncsim.machine.calluse import CallUse
+from asyncsim.views.report import report_text
+from kernels.reduce_scatter import builtin, double_buffer, hand, no_post_barrier
+
+x = Window("x", (4,), initialised=True)
+c = Signal("c", (1,))
+
+
+@pytest.mark.parametrize(
+    ("given", "calls", "said"),
+    [
+        (builtin, 2, "and for any number of calls, if later ones issue the same operations: call 1 begins as call 0"),
+        (hand, 1, "not for 2 calls: then the analysis finds something; judge it with --calls 2"),
+        (double_buffer, 2, "and for up to 2147483644 calls"),
+    ],
+)
+def test_a_proof_says_how_far_it_reaches(given, calls, said):
+    report = check(given, ranks=3, calls=calls)
+    assert report.verdict == "PROVED"
+    assert report.later.startswith(said)
+    assert report.to_json()["later_calls"] == report.later
+    assert said in " ".join(report_text(report).split())
+
+
+def test_who_is_refuted_is_promised_nothing():
+    assert check(hand, ranks=2).later == ""
+
+
+USES = {
+    "nothing": (lambda n: 0, True, 1),
+    "as a threshold": (lambda n: (n + 1) * 3 - 2, True, 1),
+    "a threshold, reversed": (lambda n: 2 * (1 + n), True, 1),
+    "modulo": (lambda n: n % 3, True, 3),
+    "by a mask": (lambda n: n & 1, True, 2),
+    "modulo twice": (lambda n: n % 2 + n % 3, True, 6),
+    "modulo itself": (lambda n: 7 % (n + 1), False, 1),
+    "modulo a call": (lambda n: (n + 5) % (n + 2), False, 1),
+    "by an odd mask": (lambda n: n & 5, False, 1),
+    "compared": (lambda n: n == 0, False, 1),
+    "as a truth": (lambda n: 1 if n else 2, False, 1),
+    "halved": (lambda n: n // 2, False, 1),
+    "as a key": (lambda n: {0: 1, 1: 2, 2: 3}[n], False, 1),
+    "as a float": (float, False, 1),
+    "plus a half": (lambda n: n + 0.5, False, 1),
+}
+
+
+@pytest.mark.parametrize("how", USES)
+def test_what_is_done_with_the_number_of_a_call_is_noted_and_changes_nothing(how):
+    use, foreseen, modulus = USES[how]
+    for call in (0, 1, 2):
+        noted = CallUse()
+        value = use(noted.number(call))
+        assert (noted.otherwise, noted.modulus) == (not foreseen, modulus)
+        assert value == use(call)
+    noted = CallUse()
+    use(noted.number(1))
+    assert noted.repeats_after(6) == foreseen
+    assert noted.repeats_after(modulus + 1) == (foreseen and modulus == 1)
+
+
+def test_a_kernel_that_asks_for_its_first_call_is_judged_for_its_calls_only():
+    @kernel(memory=[x, c])
+    async def special(rank, x, c):
+        await rank.load(x[0 if rank.call < 1000 else 1])
+
+    @kernel(memory=[x, c])
+    async def plain(rank, x, c):
+        await rank.load(x[0])
+
+    assert check(special, ranks=2).later == ""
+    assert check(plain, ranks=2).later.startswith("and for any number")
+
+
+def test_a_pattern_of_three_needs_more_calls_than_are_tried():
+    @kernel(memory=[x, c])
+    async def turns(rank, x, c):
+        await rank.load(x[(0, 0, 1)[rank.call % 3]])
+
+    assert check(turns, ranks=2).later == ""
+    assert check(turns, ranks=2, calls=4).later.startswith("and for any number")
+
+
+def test_a_kernel_that_cannot_be_called_once_more_is_judged_for_its_calls_only():
+    def inputs(ranks, call, rng):
+        if call > 1:
+            raise ValueError("two are enough")
+        return np.full((ranks, 1), call, np.float32)
+
+    @kernel(memory=[x, c], inputs=inputs)
+    async def twice(rank, value, x, c):
+        await rank.store(x[rank.call], value[0])
+
+    report = check(twice, ranks=2)
+    assert (report.verdict, report.later) == ("PROVED", "")
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """Let six ranks be many."""
+    monkeypatch.setattr("asyncsim.checking.check.MANY_RANKS", 6)
+    monkeypatch.setattr("asyncsim.machine.course.COMPACT_RANKS", 6)
+
+
+@pytest.mark.usefixtures("many")
+def test_the_race_of_many_ranks_is_shown_by_two(tmp_path):
+    report = check(no_post_barrier, ranks=6, save=tmp_path)
+    (finding,) = report.findings
+    assert (finding.title, finding.pairs, finding.harmful) == ("WAR race, next call", 30, True)
+    assert finding.shown.startswith("at P = 2: ")
+    assert "-P2-" in finding.trace
+    usual = check(no_post_barrier, ranks=5).findings[0]
+    assert (finding.kind, finding.hazard, finding.scope) == (usual.kind, usual.hazard, usual.scope)
+
+
+@pytest.mark.usefixtures("many")
+def test_what_few_ranks_do_not_show_is_shown_by_the_many():
+    @kernel(memory=[x, c], inputs=lambda ranks, call, rng: rng.standard_normal((ranks, 1)))
+    async def sixth(rank, value, x, c):
+        if rank.size < 6:
+            return None
+        if rank.id == 5:
+            await rank.store(x.at(0)[0], np.float32(value[0]))
+        return await rank.load(x[0]) if rank.id == 0 else None
+
+    report = check(sixth, ranks=6)
+    assert report.verdict == "REFUTED"
+    assert not report.findings[0].shown.startswith("at P")
+    small = check(sixth, ranks=3)
+    assert small.verdict == "PROVED"
+
+
+@pytest.mark.usefixtures("many")
+def test_a_kernel_that_few_ranks_cannot_run_is_shown_by_the_many():
+    def inputs(ranks, call, rng):
+        if ranks < 6:
+            raise ValueError("made for six")
+        return rng.standard_normal((ranks, 1))
+
+    @kernel(memory=[x, c], inputs=inputs)
+    async def six(rank, value, x, c):
+        await rank.store(x.at(0)[0], np.float32(value[0]))
+        return await rank.load(x[0]) if rank.id == 0 else None
+
+    assert check(six, ranks=6).verdict == "REFUTED"
+
+
+@pytest.mark.usefixtures("many")
+@pytest.mark.parametrize("ranks", [3, 7])
+def test_hidden_state_is_noticed_in_columns_as_in_events(ranks):
+    seen = []
+
+    @kernel(memory=[x, c])
+    async def remembers(rank, x, c):
+        seen.append(rank.id)
+        await rank.store(x[len(seen) // (4 * rank.size)], 1.0)
+
+    report = check(remembers, ranks=ranks)
+    (finding,) = report.findings
+    assert finding.kind == "hidden-state"
+    assert "differs in actor" in finding.why
+    assert "(store to x[" in finding.why
