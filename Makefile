@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench field clean
+.PHONY: demo test lint bench field docs clean
 
 demo: .venv/.done  ## two calls back to back: one barrier too few, found, shown and replayed
 	$(BIN)/asyncsim demo
@@ -22,10 +22,17 @@ bench: .venv/.done  ## what is measured, one file a question
 field: .venv/.done  ## real mistakes, buggy and fixed, against what must be found
 	$(BIN)/asyncsim check --all field
 
+docs: .venv/.docs  ## the site, in site/; a link that leads nowhere is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 clean:  ## back to what is in the repository
-	rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist site
 
 .venv/.done: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+.venv/.docs: .venv/.done
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev,docs]'
 	touch $@

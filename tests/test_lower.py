@@ -16,7 +16,7 @@ from asyncsim.checking.lower import LEFT, RIGHT, SAME, lower, side_by_side
 from asyncsim.views.lower import diff_text, lower_text
 from kernels import reduce_scatter
 
-README = Path(__file__).parent.parent / "README.md"
+PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "look-at-a-run.md"
 HAND_AND_BUILTIN = ("reduce_scatter:hand", "reduce_scatter:builtin")
 
 
@@ -27,8 +27,8 @@ def diff():
 # The tutorial's two programs.
 
 
-def test_the_readme_shows_what_the_command_prints():
-    section = README.read_text("utf-8").partition("## What a call becomes")[2]
+def test_the_documentation_shows_what_the_command_prints():
+    section = PAGE.read_text("utf-8").partition("## What a call becomes")[2]
     shown = re.search(r"```text\n(.*?)```", section, re.DOTALL)
     result = run("lower", "--diff", *HAND_AND_BUILTIN)
     assert result.exit_code == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from pathlib import Path
 
@@ -64,3 +65,13 @@ def test_the_repair_is_proved(command, tmp_path):
     (tmp_path / "repaired.py").write_text(repaired, encoding="utf-8")
     result = command("check", "repaired.py:shift", "-P", "3")
     assert (result.output.startswith("PROVED"), result.exit_code) == (True, 0)
+
+
+def test_its_picture_shows_what_the_command_prints(command):
+    """Where this fails, ``python tests/make_pictures.py`` makes it anew."""
+    svg = (README.parent / "docs" / "pictures" / "report.svg").read_text("utf-8")
+    drawn = "".join(html.unescape(text) for text in re.findall(r"<text [^>]*>([^<]*)</text>", svg))
+    printed = re.sub(
+        r"in \d+\.\d+ s", "", re.sub(r"as1\.\S+", "as1.…", command("check", "shift.py:shift", "-P", "3").output)
+    )
+    assert "".join(printed.split()) in "".join(re.sub(r"in\s\d+\.\d+\ss", "", drawn).split())

@@ -79,7 +79,9 @@ class Columns(Sequence[Event]):
         self._where_numbers: dict[tuple[str, Site], int] = {}
         self._actor, self._place, self._where, self._call = array("i"), array("i"), array("i"), array("i")
         self._kind, self._how, self._flags = array("b"), array("b"), array("b")
-        self._amount, self._have, self._offset = array("q"), array("q"), array("q")
+        # Both hold small numbers, nearly always: they are widened when the first large one comes.
+        self._amount, self._have = array("i"), array("i")
+        self._offset = array("q")
         self._cell, self._elements = array("i"), array("i")
         self._blob = bytearray()
         self._times: array[float] | None = None
@@ -93,7 +95,7 @@ class Columns(Sequence[Event]):
             made.take(event.op, event.call, event.phase, event.at, data, event.have, event.unwritten, event.time)
         return made
 
-    def take(  # noqa: PLR0913, PLR0917 - the fields of an event
+    def take(  # noqa: C901, PLR0913, PLR0917 - the fields of an event; in every step
         self,
         op: Op,
         call: int,
@@ -113,7 +115,10 @@ class Columns(Sequence[Event]):
         self._actor.append(number)
         self._kind.append(KIND[op.kind])
         self._how.append(HOW[op.how])
-        self._amount.append(op.amount)
+        try:
+            self._amount.append(op.amount)
+        except OverflowError:
+            self._amount = array("q", [*self._amount, op.amount])
         self._call.append(call)
         where = self._where_numbers.get((phase, at))
         if where is None:
@@ -126,7 +131,10 @@ class Columns(Sequence[Event]):
         if op.consume or op.late or op.relaxed or op.deferred:
             flags |= CONSUME * op.consume | LATE * op.late | RELAXED * op.relaxed | DEFERRED * op.deferred
         self._flags.append(flags)
-        self._have.append(have or 0)
+        try:
+            self._have.append(have or 0)
+        except OverflowError:
+            self._have = array("q", [*self._have, have or 0])
         cell = op.cell
         if cell is None:
             self._cell.append(-1)
@@ -228,22 +236,21 @@ class Columns(Sequence[Event]):
         Actors are compared by name, in the order of this run; of each, its operations in its own order.
         """
         own, foreign = self._by_actor(), other._by_actor()
-        names = list(dict.fromkeys((*own, *foreign)))
-        none = np.empty(0, np.int64)
-        pairs = [(own.get(name, none), foreign.get(name, none)) for name in names]
-        common = [min(len(mine), len(others)) for mine, others in pairs]
-        unequal = self._unequal(
-            np.concatenate([mine[:many] for (mine, _), many in zip(pairs, common, strict=True)] or [none]),
-            other,
-            np.concatenate([others[:many] for (_, others), many in zip(pairs, common, strict=True)] or [none]),
-        )
-        ends = np.cumsum(common)
-        for name, (mine, others), many, end in zip(names, pairs, common, ends.tolist(), strict=True):
-            differing = np.flatnonzero(unequal[end - many : end])
+        # Regions are numbered as they were met, in each run anew; -2: never met there.
+        places = np.array([other._place_numbers.get(place, -2) for place in self.places] + [-1])
+        sizes, other_sizes = self._item_sizes(), other._item_sizes()
+        for name in dict.fromkeys((*own, *foreign)):
+            mine, others = own.get(name), foreign.get(name)
+            if mine is None or others is None:
+                return name, 0
+            common = min(len(mine), len(others))
+            unequal = self._unequal(mine[:common], other, others[:common], places)
+            unequal |= self._unequal_data((mine[:common], sizes), other, (others[:common], other_sizes))
+            differing = np.flatnonzero(unequal)
             if len(differing):
                 return name, int(differing[0])
             if len(mine) != len(others):
-                return name, many
+                return name, common
         return None
 
     def _by_actor(self) -> dict[str, Numbers]:
@@ -252,22 +259,23 @@ class Columns(Sequence[Event]):
         ends = np.searchsorted(actor[by_time], np.arange(len(self.actors) + 1))
         return {self.actors[n].name: by_time[ends[n] : ends[n + 1]] for n in range(len(self.actors))}
 
-    def _unequal(self, mine: Numbers, other: Columns, others: Numbers) -> Numbers:
+    def _unequal(self, mine: Numbers, other: Columns, others: Numbers, places: Numbers) -> Numbers:
         """Say for each pair of steps whether they differ in what they do, or in the data they moved."""
         unequal = np.zeros(len(mine), bool)
         for name in ("_kind", "_how", "_amount", "_cell", "_call", "_elements"):
             a, b = getattr(self, name), getattr(other, name)
             unequal |= np.frombuffer(a, a.typecode)[mine] != np.frombuffer(b, b.typecode)[others]
-        # Regions and lines are numbered as they were met, in each run anew; so are the bytes in the blob.
-        places = np.array([other._place_numbers.get(place, -2) for place in self.places] + [-1])
         unequal |= places[np.frombuffer(self._place, "i")[mine]] != np.frombuffer(other._place, "i")[others]
-        return unequal | self._unequal_data(mine, other, others)
+        return unequal
 
-    def _unequal_data(self, mine: Numbers, other: Columns, others: Numbers) -> Numbers:
-        """Say for each pair of steps whether they moved other bytes, taking those of one length together."""
-        unequal = np.zeros(len(mine), bool)
-        sizes, theirs = self._sizes[mine], other._sizes[others]
-        unequal |= sizes != theirs
+    def _unequal_data(self, own: tuple[Numbers, Numbers], other: Columns, foreign: tuple[Numbers, Numbers]) -> Numbers:
+        """Say for each pair of steps whether they moved other bytes, taking those of one length together.
+
+        Of each run there are its steps, and the size of an element by the number of its place.
+        """
+        mine, others = own[0], foreign[0]
+        sizes, theirs = self._kept(*own), other._kept(*foreign)
+        unequal = sizes != theirs
         here, there = np.frombuffer(self._blob, np.uint8), np.frombuffer(other._blob, np.uint8)
         starts, ends = np.frombuffer(self._offset, "q")[mine], np.frombuffer(other._offset, "q")[others]
         for size in np.unique(sizes):
@@ -277,10 +285,12 @@ class Columns(Sequence[Event]):
                 unequal[same] |= (here[starts[same, None] + span] != there[ends[same, None] + span]).any(axis=1)
         return unequal
 
-    @property
-    def _sizes(self) -> Numbers:
-        """How many bytes of each step the blob holds."""
-        elements = np.frombuffer(self._elements, "i").astype(np.int64)
-        sizes = np.array([place[-1].region.dtype.itemsize for place in self.places] + [0])
-        kept = np.where(elements > INLINE, _DIGEST, elements * sizes[np.frombuffer(self._place, "i")])
-        return np.where(elements < 0, 0, kept)
+    def _item_sizes(self) -> Numbers:
+        return np.array([place[-1].region.dtype.itemsize for place in self.places] + [0])
+
+    def _kept(self, steps: Numbers, item_sizes: Numbers) -> Numbers:
+        """Return how many bytes of each of these steps the blob holds."""
+        elements = np.frombuffer(self._elements, "i")[steps].astype(np.int64)
+        kept = np.where(elements > INLINE, _DIGEST, elements * item_sizes[np.frombuffer(self._place, "i")[steps]])
+        kept[elements < 0] = 0
+        return kept

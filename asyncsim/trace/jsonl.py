@@ -31,7 +31,8 @@ order, what is empty is left out, and nothing of the machine or the hour gets in
 
 structlog makes the lines: a line is an event, its fields the event's context, and two processors
 put them in order and chain them. The logger is private; nothing is configured, and no
-configuration of the user's reaches it.
+configuration of the user's reaches it. It is imported when a line is written: with it come its
+developers' console and rich, which take longer to import than most verdicts take to find.
 """
 
 from __future__ import annotations
@@ -43,8 +44,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 from uuid import uuid4
 
-import structlog
-
 from asyncsim.trace.declare import WORLD, Window
 from asyncsim.trace.jsonl_header import FORMAT
 from asyncsim.trace.jsonl_read import FOOTER, HEADER, STEP, read_trace
@@ -54,6 +53,8 @@ from asyncsim.trace.values import dtype_name, encode_data, encode_number
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
+
+    import structlog
 
     from asyncsim.trace.event import Collective, Event, Footer, Header, Trace
     from asyncsim.trace.region import Access
@@ -73,12 +74,14 @@ class TraceWriter:
 
     def __init__(self, stream: TextIO, header: Header) -> None:
         """Write the header."""
+        import structlog  # noqa: PLC0415 - slow to import, and most runs write no trace
+
         self._steps = 0
         # Every part is given, so that structlog's global configuration is never asked for one.
-        self._log: _Log = structlog.wrap_logger(
+        self._log: structlog.BoundLogger = structlog.wrap_logger(
             _Lines(stream),
             processors=[_event_first, _Chain()],
-            wrapper_class=_Log,
+            wrapper_class=structlog.BoundLogger,
             context_class=dict,
             cache_logger_on_first_use=False,
         ).bind()
@@ -125,13 +128,6 @@ def _write_all(trace: Trace, stream: TextIO) -> None:
         writer.step(event)
     if trace.footer is not None:
         writer.finish(trace.footer)
-
-
-class _Log(structlog.BoundLoggerBase):
-    """The logger: one method, which writes one line."""
-
-    def line(self, kind: str, **fields: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
-        self._proxy_to_logger("line", kind, **fields)
 
 
 class _Lines:

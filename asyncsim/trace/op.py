@@ -48,6 +48,8 @@ class Op:
             local store "local".
         deferred: the memory model lets its remote effects land later: what it does at its own step
             is only to read its sources and, in the eyes of its own rank, to store.
+        follows: it comes out of the same await as its actor's operation before it. It is one like every
+            other, and no trace tells; a scheduler may count the two as one turn.
 
     """
 
@@ -64,6 +66,7 @@ class Op:
     relaxed: bool = False
     link: str = ""
     deferred: bool = False
+    follows: bool = False
 
     def __str__(self) -> str:
         """Write it as a sentence without a subject: ``remote_load of data[0, 0:64]@1``."""

@@ -1,0 +1,60 @@
+"""What the Tab key offers: kernels by name, and schedulers. A file of the user's is read for that, never run."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from click.shell_completion import CompletionItem
+
+from asyncsim.checking.locate import kernel_names, shipped_modules
+from asyncsim.schedulers.table import SCHEDULERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import click
+
+
+def complete_kernels(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001 - click's signature
+    """Offer the shipped modules, then the kernels of the one that is meant, or of a file; else files.
+
+    A module is not offered alone: shells put a space behind the only thing that is offered.
+    """
+    place, colon, _ = incomplete.rpartition(":")
+    modules = [] if colon else [module for module in shipped_modules() if module.startswith(incomplete)]
+    if len(modules) > 1:
+        return [CompletionItem(f"{module}:") for module in modules]
+    place = modules[0] if modules else place
+    names = (f"{place}:{name}" for name in _names_in(place))
+    found = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    return found if found or colon else [CompletionItem(incomplete, type="file")]
+
+
+def complete_schedulers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001 - as above
+    """Offer the schedulers by name."""
+    return [CompletionItem(name) for name in SCHEDULERS if name.startswith(incomplete)]
+
+
+def _names_in(place: str) -> Iterable[str]:
+    """Return the kernels of a shipped module, or those that are written in a file."""
+    if place in shipped_modules():
+        return kernel_names(place)
+    if not place.endswith(".py"):
+        return ()
+    try:
+        return list(_written(ast.parse(Path(place).read_bytes())))
+    except (OSError, SyntaxError, ValueError):
+        return ()
+
+
+def _written(tree: ast.Module) -> Iterator[str]:
+    """Yield the names of what looks like a kernel: an async function with a decorator, and variants."""
+    for node in tree.body:
+        if isinstance(node, ast.AsyncFunctionDef) and node.decorator_list:
+            yield node.name
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            function = node.value.func
+            if isinstance(function, ast.Attribute) and function.attr == "variant":
+                yield from (target.id for target in node.targets if isinstance(target, ast.Name))
