@@ -291,6 +291,8 @@ class Columns(Sequence[Event]):
     def _kept(self, steps: Numbers, item_sizes: Numbers) -> Numbers:
         """Return how many bytes of each of these steps the blob holds."""
         elements = np.frombuffer(self._elements, "i")[steps].astype(np.int64)
-        kept = np.where(elements > INLINE, _DIGEST, elements * item_sizes[np.frombuffer(self._place, "i")[steps]])
+        kept: Numbers = np.where(
+            elements > INLINE, _DIGEST, elements * item_sizes[np.frombuffer(self._place, "i")[steps]]
+        )
         kept[elements < 0] = 0
         return kept
