@@ -275,7 +275,7 @@ class Columns(Sequence[Event]):
         """
         mine, others = own[0], foreign[0]
         sizes, theirs = self._kept(*own), other._kept(*foreign)
-        unequal = sizes != theirs
+        unequal: Numbers = sizes != theirs
         here, there = np.frombuffer(self._blob, np.uint8), np.frombuffer(other._blob, np.uint8)
         starts, ends = np.frombuffer(self._offset, "q")[mine], np.frombuffer(other._offset, "q")[others]
         for size in np.unique(sizes):
