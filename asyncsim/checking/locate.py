@@ -54,7 +54,7 @@ def locate(text: str) -> Kernel:
 def all_kernels() -> dict[str, Kernel]:
     """Return every shipped kernel by its short name, ``reduce_scatter:builtin``; imports them all."""
     found: dict[str, Kernel] = {}
-    for short in _shipped_modules():
+    for short in shipped_modules():
         module = _import_shipped(short)
         for name, kernel in kernels_of(module.__name__).items():
             home = sys.modules[kernel.module]
@@ -64,6 +64,11 @@ def all_kernels() -> dict[str, Kernel]:
     return found
 
 
+def kernel_names(short: str) -> list[str]:
+    """Return the names of the kernels in a shipped module, ``reduce_scatter``; imports that module only."""
+    return list(kernels_of(_import_shipped(short).__name__))
+
+
 def is_shipped(ref: str) -> bool:
     """Say whether `ref` is the name of a kernel that comes with asyncsim, as its trace gives it.
 
@@ -71,7 +76,7 @@ def is_shipped(ref: str) -> bool:
     """
     package, _, rest = ref.partition(".")
     short, _, name = rest.partition(":")
-    if package != SHIPPED or short not in _shipped_modules():
+    if package != SHIPPED or short not in shipped_modules():
         return False
     return name in kernels_of(_import_shipped(short).__name__)
 
@@ -91,7 +96,7 @@ def _is_path(place: str) -> bool:
 # ---- modules
 
 
-def _shipped_modules() -> list[str]:
+def shipped_modules() -> list[str]:
     """Return the shipped modules, by their names within the package, without importing any."""
     return sorted(_modules_in(_FOLDER, ""))
 
@@ -118,7 +123,7 @@ def _import_shipped(short: str) -> ModuleType:
 
 def _import(place: str) -> ModuleType:
     """Import a module by its name, from the present folder too."""
-    shipped = _shipped_modules()
+    shipped = shipped_modules()
     short = place.removeprefix(f"{SHIPPED}.")
     if short in shipped:
         return _import_shipped(short)

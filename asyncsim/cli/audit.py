@@ -8,6 +8,7 @@ import click
 
 from asyncsim.checking.audit import Audited, audit
 from asyncsim.checking.locate import locate
+from asyncsim.cli.completion import complete_kernels
 from asyncsim.cli.judge import coloured, width
 from asyncsim.cli.options import Options, shared_options
 from asyncsim.cli.progress import progress_bar
@@ -15,7 +16,7 @@ from asyncsim.views.audit import audit_text
 
 
 @click.command("audit")
-@click.argument("kernels", metavar="KERNEL...", nargs=-1, required=True)
+@click.argument("kernels", metavar="KERNEL...", nargs=-1, required=True, shell_complete=complete_kernels)
 @click.option("--fine", is_flag=True, help="Go through the notifies and waits inside each barrier, too.")
 @shared_options
 @click.pass_context

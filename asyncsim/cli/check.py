@@ -9,6 +9,7 @@ import click
 
 from asyncsim.checking.check import check
 from asyncsim.cli.certify import write_certificate
+from asyncsim.cli.completion import complete_kernels
 from asyncsim.cli.field import show_field
 from asyncsim.cli.judge import judge_all
 from asyncsim.cli.options import Options, engine_option, shared_options
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @click.command("check")
-@click.argument("kernels", metavar="KERNEL...", nargs=-1)
+@click.argument("kernels", metavar="KERNEL...", nargs=-1, shell_complete=complete_kernels)
 @click.option("--all", "corpus", type=click.Choice(["field"]), help="Judge a whole corpus against what it must give.")
 @click.option("--explain", is_flag=True, help="Say for each cell why counting its credits was enough, or why not.")
 @click.option(

@@ -8,6 +8,7 @@ import click
 
 from asyncsim.checking.cost import ALGORITHMS, compare, cost
 from asyncsim.checking.locate import locate
+from asyncsim.cli.completion import complete_kernels
 from asyncsim.trace.price import ALPHA, BETA, GAMMA, Price
 from asyncsim.views.cost import card_text, comparison_text
 
@@ -29,7 +30,7 @@ def _numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> t
 
 
 @click.command("cost")
-@click.argument("kernels", metavar="KERNEL...", nargs=-1)
+@click.argument("kernels", metavar="KERNEL...", nargs=-1, shell_complete=complete_kernels)
 @click.option("--table", type=click.Choice(list(ALGORITHMS)), help="Lay the algorithms for a collective side by side.")
 @click.option("-P", "--ranks", callback=_numbers, metavar="N[,N…]", help="How many ranks.  [default: 4]")
 @click.option("--bytes", "sizes", callback=_numbers, metavar="N[,N…]", help="Of a table: bytes of one rank's input.")

@@ -8,13 +8,14 @@ import click
 
 from asyncsim.checking.locate import locate
 from asyncsim.checking.lower import lower
+from asyncsim.cli.completion import complete_kernels
 from asyncsim.views.lower import diff_text, lower_text
 
 TWO = 2
 
 
 @click.command("lower")
-@click.argument("kernels", metavar="KERNEL...", nargs=-1, required=True)
+@click.argument("kernels", metavar="KERNEL...", nargs=-1, required=True, shell_complete=complete_kernels)
 @click.option("--diff", is_flag=True, help="Lay two kernels side by side.")
 @click.option("--rank", type=click.IntRange(min=0), default=0, show_default=True, help="Whose primitives.")
 @click.option("--call", type=click.IntRange(min=0), default=0, show_default=True, help="Which call, from 0.")

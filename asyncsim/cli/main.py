@@ -9,32 +9,75 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from typing import Any, NoReturn
+from collections.abc import MutableMapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from asyncsim import __version__
-from asyncsim.cli.audit import audit_command
-from asyncsim.cli.certify import certify_command
-from asyncsim.cli.check import check_command
-from asyncsim.cli.cost import cost_command
-from asyncsim.cli.demo import demo_command
-from asyncsim.cli.diff import diff_command
-from asyncsim.cli.explain import explain_command
-from asyncsim.cli.explore import explore_command
-from asyncsim.cli.list import list_command
-from asyncsim.cli.lower import lower_command
-from asyncsim.cli.pypto import pypto_command
-from asyncsim.cli.record import record_command
-from asyncsim.cli.replay import replay_command
-from asyncsim.cli.show import show_command
-from asyncsim.cli.shrink import shrink_command
-from asyncsim.cli.table import table_command
-from asyncsim.cli.torchrun import torchrun_command
-from asyncsim.cli.validate import validate_command
+from asyncsim.cli import bash  # noqa: F401 - click asks for completion before it asks for a command
 from asyncsim.trace.errors import AsyncsimError
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
 BAD_INPUT, OUR_BUG, INTERRUPTED, BROKEN_PIPE = 2, 3, 130, 141
+COMMANDS = {
+    "audit": "audit:audit_command",
+    "bench": "bench:bench_command",
+    "certify": "certify:certify_command",
+    "check": "check:check_command",
+    "cost": "cost:cost_command",
+    "demo": "demo:demo_command",
+    "diff": "diff:diff_command",
+    "explain": "explain:explain_command",
+    "explore": "explore:explore_command",
+    "list": "list:list_command",
+    "lower": "lower:lower_command",
+    "pypto": "pypto:pypto_command",
+    "record": "record:record_command",
+    "replay": "replay:replay_command",
+    "show": "show:show_command",
+    "shrink": "shrink:shrink_command",
+    "table": "table:table_command",
+    "torchrun": "torchrun:torchrun_command",
+    "validate": "validate:validate_command",
+}
+"""Each command: the module of this room that holds it, and its name there."""
+
+
+class _Commands(MutableMapping[str, click.Command]):
+    """The commands by name; each is imported when it is asked for, because most runs need one.
+
+    Args:
+        table: where each one is.
+
+    """
+
+    def __init__(self, table: Mapping[str, str]) -> None:
+        self._places = dict(table)
+        self._loaded: dict[str, click.Command] = {}
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in self._loaded:
+            module, _, attribute = self._places[name].partition(":")
+            self._loaded[name] = getattr(import_module(f"asyncsim.cli.{module}"), attribute)
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: click.Command) -> None:
+        self._places[name] = ""
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._places[name]
+        self._loaded.pop(name, None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 class _Guarded(click.Group):
@@ -67,7 +110,7 @@ def _fail(ctx: click.Context, message: str, status: int) -> NoReturn:
     ctx.exit(status)
 
 
-@click.group(cls=_Guarded, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Guarded, commands=_Commands(COMMANDS), context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="asyncsim")
 @click.pass_context
 def main(ctx: click.Context) -> None:
@@ -83,26 +126,3 @@ def main(ctx: click.Context) -> None:
     """  # noqa: D301 - click keeps the lines after a backspace as they are
     if os.environ.get("NO_COLOR"):
         ctx.color = False
-
-
-for _command in (
-    list_command,
-    check_command,
-    certify_command,
-    audit_command,
-    lower_command,
-    cost_command,
-    explore_command,
-    explain_command,
-    diff_command,
-    validate_command,
-    record_command,
-    replay_command,
-    shrink_command,
-    show_command,
-    torchrun_command,
-    pypto_command,
-    demo_command,
-    table_command,
-):
-    main.add_command(_command)

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from asyncsim.checking.symptoms import Symptoms
+from asyncsim.cli.completion import complete_schedulers
 from asyncsim.cli.judge import coloured, width
 from asyncsim.cli.progress import progress_bar
-from asyncsim.frontends.pypto.script import run_script
+from asyncsim.frontends.pypto.script import Ended, run_script
 from asyncsim.frontends.pypto.session import Session
 from asyncsim.machine.case import Case
 from asyncsim.schedulers.table import make
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from asyncsim.trace.event import Trace
 
 BAD_INPUT = 2
-SHRINKING = 3000
+SHRINKING = 2000
 """How many steps it may cost to shrink one witness: the reports come with every run of a script."""
 REUSED = "if the windows are reused, by a second dispatch with other inputs:"
 _SETTINGS = {"allow_interspersed_args": False}
@@ -63,8 +64,9 @@ class _Judged:
 
 @click.command("pypto", context_settings=_SETTINGS)
 @click.option(
-    "--scheduler", default="fifo", show_default=True, metavar="NAME", help="The schedule whose results the script sees."
-)
+    "--scheduler", default="fifo", show_default=True, metavar="NAME", shell_complete=complete_schedulers,
+    help="The schedule whose results the script sees.",
+)  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the other inputs.")
 @click.option("--memory", metavar="|".join(MODELS), default="sc", show_default=True, help="The memory model.")
 @click.option(
@@ -113,10 +115,12 @@ def pypto_command(  # noqa: PLR0913 - one argument an option
     """  # noqa: D301 - click keeps the lines after a backspace as they are
     make(scheduler, seed=seed)
     model_of(memory)
+    if json_file is not None and not json_file.parent.is_dir():  # now, not when all is done
+        raise MisuseError(f"--json {json_file}: there is no folder {str(json_file.parent)!r}; make it first")
     record = None if recorded is None else _record(recorded)
     session = Session(script, scheduler=scheduler, memory=memory, seed=seed, widen=widen)
     ended = run_script(script, arguments, session)
-    click.echo(ended.message, err=True, nl=False)
+    click.echo(ended.message + _misplaced(ctx, arguments, ended), err=True, nl=False)
     if record is not None:
         ctx.exit(ended.status or _replay(record, session))
     command = _Command(script, arguments, widen=widen)
@@ -132,6 +136,15 @@ def pypto_command(  # noqa: PLR0913 - one argument an option
     if json_file is not None:
         json_file.write_text(json.dumps(_object(command, judged, status), indent=2) + "\n", "utf-8")
     ctx.exit(status)
+
+
+def _misplaced(ctx: click.Context, arguments: Sequence[str], ended: Ended) -> str:
+    """Say it if a script left as argparse does, and was given what may have been meant for asyncsim."""
+    ours = {option for parameter in ctx.command.params for option in parameter.opts if option.startswith("--")}
+    found = [argument for argument in arguments if argument.partition("=")[0] in ours]
+    if ended != Ended(BAD_INPUT) or not found:
+        return ""
+    return f"asyncsim: the script was given {found[0]}; if that was meant for asyncsim, it stands before the script\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +235,7 @@ def _replay(record: Token | Trace, session: Session) -> int:
 def _again(record: Token | Trace, program: Dispatched, calls: int, memory: str, seed: int) -> tuple[str, int]:
     """Return what a replay shows, and the exit status."""
     try:
-        again = program.again(record)
+        again = program.again(record, calls=calls, memory=memory, seed=seed)
     except KernelError as error:
         return f"the kernel raises: {error}\n", 1
     case = again.run.case

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from asyncsim.checking.locate import locate
+from asyncsim.cli.completion import complete_kernels, complete_schedulers
 from asyncsim.cli.options import Options, shared_options
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import simulate
@@ -18,9 +19,12 @@ from asyncsim.views.report import case_text, count_text
 
 
 @click.command("record")
-@click.argument("kernel", metavar="KERNEL")
+@click.argument("kernel", metavar="KERNEL", shell_complete=complete_kernels)
 @click.argument("file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--scheduler", metavar="NAME[:arg=value]", default="fifo", show_default=True, help="Who goes next.")
+@click.option(
+    "--scheduler", metavar="NAME[:arg=value]", default="fifo", show_default=True, shell_complete=complete_schedulers,
+    help="Who goes next.",
+)  # fmt: skip
 @shared_options
 def record_command(kernel: str, file: Path, *, scheduler: str, options: Options) -> None:
     """Run a kernel once and write its trace to FILE, line by line: killed, it is whole up to its last line.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from asyncsim.checking.locate import is_shipped, locate
+from asyncsim.cli.completion import complete_kernels
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.jsonl import read_trace
 from asyncsim.trace.token import PREFIX, Token, decode
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 
 recorded_argument = click.argument("recorded", metavar="TRACE|TOKEN")
 kernel_option = click.option(
-    "--kernel", "name", metavar="KERNEL", help="Run this kernel; needed if it does not come with asyncsim."
-)
+    "--kernel", "name", metavar="KERNEL", shell_complete=complete_kernels,
+    help="Run this kernel; needed if it does not come with asyncsim.",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from asyncsim.checking.locate import locate
+from asyncsim.cli.completion import complete_kernels
 from asyncsim.cli.judge import width
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import simulate
@@ -62,7 +63,10 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--other", type=click.Path(path_type=Path), metavar="TRACE", help="Another run, beside this one in the page."
 )
-@click.option("--kernel", metavar="KERNEL", help="Run the other order of the race with this kernel, as --other.")
+@click.option(
+    "--kernel", metavar="KERNEL", shell_complete=complete_kernels,
+    help="Run the other order of the race with this kernel, as --other.",
+)  # fmt: skip
 def show_command(  # noqa: PLR0913 - one argument an option
     trace: Path,
     *,

@@ -11,6 +11,7 @@ import click
 
 from asyncsim.checking.replay import replay
 from asyncsim.checking.symptoms import Symptoms
+from asyncsim.cli.completion import complete_schedulers
 from asyncsim.cli.judge import coloured, width
 from asyncsim.cli.progress import progress_bar
 from asyncsim.frontends.torch_dist.script import exit_status, failure_text, run_script
@@ -39,7 +40,10 @@ _SETTINGS = {"allow_interspersed_args": False}
     metavar="P", help="How many ranks.",
 )  # fmt: skip
 @click.option("--prefix", is_flag=True, help="Put the rank before each line that the script prints.")
-@click.option("--scheduler", default="fifo", show_default=True, metavar="NAME", help="Which schedule is run.")
+@click.option(
+    "--scheduler", default="fifo", show_default=True, metavar="NAME", shell_complete=complete_schedulers,
+    help="Which schedule is run.",
+)  # fmt: skip
 @click.option(
     "--memory", metavar="|".join(MODELS), default="sc", show_default=True,
     help="The memory model.",

@@ -33,7 +33,8 @@ class Kernel:
         golden: what the outputs must be, by numpy.
         params: keyword arguments of the program.
         finds: the findings that a known-bad kernel must give.
-        rtol, atol: how far from the golden floating results may be; others must be equal.
+        rtol: how far from the golden floating results may be, relative to it; others must be equal.
+        atol: the same, absolute; an element may be off by the sum of both.
         same_on_all_ranks: the kernel promises the same bits on every rank.
         about: one line for listings; by default the first line of the program's docstring.
         given_name: what it is called; by default the name it has in its module.

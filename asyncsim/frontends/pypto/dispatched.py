@@ -9,8 +9,10 @@ import numpy as np
 
 from asyncsim.checking.check import check
 from asyncsim.checking.replay import replay
+from asyncsim.frontends.pypto.fresh import with_golden
 from asyncsim.frontends.pypto.launch import Memory
 from asyncsim.frontends.pypto.values import OtherUseError
+from asyncsim.machine.case import Case
 from asyncsim.trace.errors import KernelError
 
 if TYPE_CHECKING:
@@ -75,13 +77,26 @@ class Dispatched:
         """The kernel: call 0 has the inputs of the script, each further one others."""
         return self.launch.kernel(Memory(self.launch.names, self.uses), self._inputs, name=self.name)
 
-    def judge(self, **options: Any) -> Report:  # noqa: ANN401 - as `asyncsim.check` takes them
-        """Check it: ``calls=1`` as it was dispatched, ``calls=2`` on windows that are used again."""
-        return self._learning(lambda kernel: check(kernel, ranks=self.launch.ranks, **options))  # type: ignore[no-any-return]
+    def judge(self, *, calls: int, memory: str = "sc", seed: int = 0, **options: Any) -> Report:  # noqa: ANN401 - as `asyncsim.check` takes them
+        """Check it: ``calls=1`` as it was dispatched, more on windows that are used again."""
 
-    def again(self, recorded: Trace | Token) -> Replayed:
-        """Replay a recorded run of it."""
-        return self._learning(lambda kernel: replay(recorded, kernel))  # type: ignore[no-any-return]
+        def use(kernel: Kernel) -> Report:
+            measured = self._measured(kernel, calls, memory, seed)
+            report = check(measured, ranks=self.launch.ranks, calls=calls, memory=memory, seed=seed, **options)
+            if calls == 1:
+                report.later = ""  # as it was dispatched, each call has windows of its own
+            return report
+
+        return self._learning(use)  # type: ignore[no-any-return]
+
+    def again(self, recorded: Trace | Token, *, calls: int, memory: str, seed: int) -> Replayed:
+        """Replay a recorded run of it, of so many calls under this memory model."""
+        return self._learning(  # type: ignore[no-any-return]
+            lambda kernel: replay(recorded, self._measured(kernel, calls, memory, seed))
+        )
+
+    def _measured(self, kernel: Kernel, calls: int, memory: str, seed: int) -> Kernel:
+        return with_golden(kernel, Case(kernel, ranks=self.launch.ranks, calls=calls, memory=memory, seed=seed))
 
     def _learning(self, use: Callable[[Kernel], Any]) -> Any:  # noqa: ANN401 - passed on
         while True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from asyncsim.trace.region import Region
 
 Slices = tuple[slice, ...]
+_PLAIN = {int}
 
 
 def integer(name: str, what: str, value: Any) -> int:  # noqa: ANN401 - refused if it is no integer
@@ -29,8 +31,8 @@ def integer(name: str, what: str, value: Any) -> int:  # noqa: ANN401 - refused 
 
 def integers(name: str, what: str, values: Any) -> list[int]:  # noqa: ANN401 - refused if it is no list
     """Return a list that must be one of integers."""
-    if values.__class__ is list and all(value.__class__ is int for value in values):
-        return values  # as a rule; this runs for every operation
+    if values.__class__ in (list, tuple) and {*map(type, values)} == _PLAIN:
+        return values if values.__class__ is list else [*values]  # as a rule; this runs for every operation
     if not isinstance(values, list | tuple):
         raise refused(f"{name} {what} must be a list of integers, such as [0, 0]; got {values!r}", TypeError)
     for value in values:
@@ -54,12 +56,21 @@ def box(name: str, target: LocalTensor | WindowTensor, offsets: Any, shape: Any)
     extents = integers(name, "shape", shape)
     if len(extents) != len(target.shape):
         raise refused(f"{name} shape rank ({len(extents)}) must match target tensor rank ({len(target.shape)})")
-    for dim, (start, extent, size) in enumerate(zip(at, extents, target.shape, strict=True)):
+    found = _slices(tuple(at), tuple(extents), target.shape)
+    if isinstance(found, int):
+        raise refused(
+            f"{name} offsets {at} and shape {extents} leave dimension {found} of the target, whose shape is "
+            f"{list(target.shape)}"
+        )
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _slices(at: tuple[int, ...], extents: tuple[int, ...], sizes: tuple[int, ...]) -> Slices | int:
+    """Return a box as slices; or the dimension that it leaves."""
+    for dim, (start, extent, size) in enumerate(zip(at, extents, sizes, strict=True)):
         if start < 0 or extent < 0 or start + extent > size:
-            raise refused(
-                f"{name} offsets {at} and shape {extents} leave dimension {dim} of the target, whose shape is "
-                f"{list(target.shape)}"
-            )
+            return dim
     return tuple(slice(start, start + extent) for start, extent in zip(at, extents, strict=True))
 
 
@@ -89,7 +100,7 @@ def cell(name: str, target: LocalTensor | WindowTensor, offsets: Any) -> tuple[i
 
 def peer_of(name: str, target: WindowTensor, peer: Any) -> int:  # noqa: ANN401 - checked here
     """Return the peer, which must be a rank."""
-    number = integer(name, "peer", peer)
+    number = peer if peer.__class__ is int else integer(name, "peer", peer)
     if not 0 <= number < target.rank.size:
         raise refused(f"{name} peer must be a rank, 0 to {target.rank.size - 1}, got {number}")
     return number

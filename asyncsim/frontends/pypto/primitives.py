@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from asyncsim.frontends.pypto.values import Tile
 
 _ADD: Any = "add"
+_NOTIFY_OPS, _WAIT_CMPS, _ATOMIC_TYPES = tuple(NotifyOp), tuple(WaitCmp), tuple(AtomicType)
 
 
 def shown_number(value: object) -> str:
@@ -70,7 +71,7 @@ async def notify(target: WindowTensor, peer: int, offsets: Sequence[int], value:
     """Add to the peer's cell, or set it; return the window."""
     name = "pld.system.notify"
     window_of(name, target)
-    if isinstance(op, bool) or op not in tuple(NotifyOp):
+    if isinstance(op, bool) or op not in _NOTIFY_OPS:
         raise refused(f"{name} op must be NotifyOp.AtomicAdd or NotifyOp.Set (got {shown_number(op)})")
     place = _cell(name, target, peer_of(name, target, peer), offsets)
     how = ATOMIC_ADD if op == NotifyOp.AtomicAdd else SET
@@ -82,7 +83,7 @@ async def wait(signal: WindowTensor, offsets: Sequence[int], expected: int, *, c
     """Park until the own cell compares true; return the window."""
     name = "pld.system.wait"
     window_of(name, signal, " signal")
-    if isinstance(cmp, bool) or cmp not in tuple(WaitCmp):
+    if isinstance(cmp, bool) or cmp not in _WAIT_CMPS:
         raise refused(f"{name} cmp must be WaitCmp.Eq or WaitCmp.Ge (got {shown_number(cmp)})")
     place = _cell(name, signal, None, offsets)
     awaits = Condition(place, "Eq" if cmp == WaitCmp.Eq else "Ge", integer(name, "expected", expected))
@@ -99,7 +100,7 @@ async def remote_load(target: WindowTensor, peer: int, offsets: Sequence[int], s
 
 
 def _atomic(name: str, atomic: object) -> Any:  # noqa: ANN401 - "add" or None, as `Rank.store` takes it
-    if isinstance(atomic, bool) or atomic not in tuple(AtomicType):
+    if isinstance(atomic, bool) or atomic not in _ATOMIC_TYPES:
         raise refused(f"{name} atomic must be AtomicType.None_ or AtomicType.Add (got {shown_number(atomic)})")
     return _ADD if atomic == AtomicType.Add else None
 

@@ -12,18 +12,13 @@ lambda, a ``yield``, is refused with its line.
 from __future__ import annotations
 
 import ast
-import builtins
 import inspect
-import linecache
-import os
-import sysconfig
-from functools import lru_cache
-from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.frontends.pypto.operation import Operation
-from asyncsim.frontends.pypto.refusals import NotWrittenError, UnknownNameError, at_line
+from asyncsim.frontends.pypto.refusals import NotWrittenError, at_line
+from asyncsim.frontends.pypto.scope import UNKNOWN, Scope, definition_of, is_the_authors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,90 +26,12 @@ if TYPE_CHECKING:
 CALL = "__asyncsim_call__"
 """What the rewritten code calls the function that makes anything awaitable; a closure cell, no global."""
 _FACTORY, _BODY = "__asyncsim_factory__", "__asyncsim_body__"
-_PATHS = ("stdlib", "platstdlib", "purelib", "platlib")
-_LIBRARIES = tuple(f"{folder}{os.sep}" for folder in (Path(__file__).parents[2], *map(sysconfig.get_path, _PATHS)))
-"""Folders of what is not the author's, this package first; each with its separator at the end."""
-_UNKNOWN: Any = object()
 
 
 class AsyncFunction:
     """Marks what a rewritten kernel awaits besides operations: decorated functions of the dialect."""
 
     start: Callable[..., Any]
-
-
-def is_the_authors(code: CodeType) -> bool:
-    """Say whether a function is the author's own: neither asyncsim's, nor of a library."""
-    file = code.co_filename
-    return not file.startswith("<") and not file.startswith(_LIBRARIES)
-
-
-@lru_cache(maxsize=64)
-def _tree(source: str, file: str) -> ast.Module:
-    return ast.parse(source, file)
-
-
-def _definition(function: FunctionType) -> ast.FunctionDef:
-    """Return where a function is written.
-
-    Raises:
-        MisuseError: that cannot be found.
-
-    """
-    code = function.__code__
-    source = "".join(linecache.getlines(code.co_filename, function.__globals__))
-    for node in ast.walk(_tree(source, code.co_filename)):
-        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            if first == code.co_firstlineno:
-                return node
-    raise NotWrittenError(
-        f"the source of {function.__qualname__} cannot be read from {code.co_filename}; a kernel must stand in a file"
-    )
-
-
-class _Scope:
-    """What the names of one function mean, as far as that is known before it runs."""
-
-    def __init__(self, function: FunctionType, definition: ast.FunctionDef) -> None:
-        self.function = function
-        self.file = function.__code__.co_filename
-        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-        self._free = {name: cell.cell_contents for name, cell in cells if not _is_empty(cell)}
-        self._local = {*function.__code__.co_varnames, *function.__code__.co_cellvars}
-        self._local |= {node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and _is_bound(node)}
-        self._local |= {node.arg for node in ast.walk(definition) if isinstance(node, ast.arg)}
-
-    def meaning(self, node: ast.expr) -> Any:  # noqa: ANN401 - any object of the author's
-        """Return what an expression stands for, or `_UNKNOWN`."""
-        if isinstance(node, ast.Name):
-            if node.id in self._free:
-                return self._free[node.id]
-            if node.id in self._local:
-                return _UNKNOWN
-            namespace = self.function.__globals__
-            return namespace.get(node.id, getattr(builtins, node.id, _UNKNOWN))
-        if isinstance(node, ast.Attribute):
-            owner = self.meaning(node.value)
-            if isinstance(owner, ModuleType):
-                try:
-                    return getattr(owner, node.attr)
-                except UnknownNameError as error:
-                    raise at_line(error, self.file, node.lineno) from None
-                except AttributeError:  # of another module; perhaps it is never come to
-                    return _UNKNOWN
-        return _UNKNOWN
-
-
-def _is_empty(cell: Any) -> bool:  # noqa: ANN401 - types.CellType
-    try:
-        return cell.cell_contents is cell
-    except ValueError:
-        return True
-
-
-def _is_bound(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Store)
 
 
 class Rewriter:
@@ -157,7 +74,7 @@ class Rewriter:
 
     def may_await(self, called: Any) -> bool:  # noqa: ANN401 - whatever the author calls
         """Say whether an operation may be called in what is called."""
-        if isinstance(called, Operation | AsyncFunction) or called is _UNKNOWN:
+        if isinstance(called, Operation | AsyncFunction) or called is UNKNOWN:
             return True
         if not isinstance(called, FunctionType) or not is_the_authors(called.__code__):
             return False
@@ -166,15 +83,15 @@ class Rewriter:
             self._maybe[called.__code__] = False  # while it is looked at: it may call itself
             if called.__name__ == "<lambda>":
                 return False  # an operation in it refuses to run there
-            definition = _definition(called)
-            scope = _Scope(called, definition)
+            definition = definition_of(called)
+            scope = Scope(called, definition)
             known = any(self.may_await(scope.meaning(call.func)) for call in _calls(definition.body))
             self._maybe[called.__code__] = known
         return known
 
     def launching(self, function: FunctionType, launch: Callable[[Any], Any]) -> FunctionType:
         """Return a host function in which ``launch`` looks at whatever is called with ``device=``."""
-        definition = _definition(function)
+        definition = definition_of(function)
         code = _compile(function, ast.copy_location(
             ast.FunctionDef(
                 definition.name,
@@ -188,8 +105,8 @@ class Rewriter:
         return _function(function, code, launch)
 
     def _compiled(self, function: FunctionType) -> CodeType:
-        definition = _definition(function)
-        return _compile(function, _Awaiting(self, _Scope(function, definition)).rewritten(definition))
+        definition = definition_of(function)
+        return _compile(function, _Awaiting(self, Scope(function, definition)).rewritten(definition))
 
 
 def _function(function: FunctionType, code: CodeType, call: Callable[[Any], Any]) -> FunctionType:
@@ -243,7 +160,7 @@ def _through(called: ast.expr) -> ast.expr:
 class _Awaiting(ast.NodeTransformer):
     """Puts an await before each call of a function that may be one of the dialect's."""
 
-    def __init__(self, rewriter: Rewriter, scope: _Scope) -> None:
+    def __init__(self, rewriter: Rewriter, scope: Scope) -> None:
         self._rewriter = rewriter
         self._scope = scope
 
@@ -262,7 +179,7 @@ class _Awaiting(ast.NodeTransformer):
         for call in ast.walk(node.body):
             if isinstance(call, ast.Call):
                 meaning = self._scope.meaning(call.func)
-                if meaning is not _UNKNOWN and self._rewriter.may_await(meaning):
+                if meaning is not UNKNOWN and self._rewriter.may_await(meaning):
                     raise self._refusal(call, f"{ast.unparse(call.func)} in a lambda; use a function with def")
         return node
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from asyncsim.frontends.pypto.hook import answering
 from asyncsim.frontends.pypto.refusals import UnknownNameError
-from asyncsim.frontends.pypto.rewrite import is_the_authors
+from asyncsim.frontends.pypto.scope import is_the_authors
 from asyncsim.frontends.pypto.session import StuckError
 from asyncsim.trace.errors import AsyncsimError, MisuseError
 

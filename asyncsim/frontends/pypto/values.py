@@ -104,6 +104,7 @@ class WindowTensor:
         signal: the view as cells; likewise.
         uses: what it was used for so far, by all who hold it.
         kept: bytes at the start of the buffer that are cells of a signal.
+        noted: what of `uses` this one has noted.
 
     """
 
@@ -113,6 +114,7 @@ class WindowTensor:
     signal: SignalView | None
     uses: set[tuple[View, str]] = field(default_factory=set)
     kept: int = 0
+    noted: set[str] = field(default_factory=set)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -131,7 +133,7 @@ class WindowTensor:
             OtherUseError: it was not declared as such.
 
         """
-        self.uses.add((self.view, DATA))
+        self._note(DATA)
         if self.window is None:
             raise OtherUseError(self.view, DATA)
         return self.window
@@ -143,10 +145,15 @@ class WindowTensor:
             OtherUseError: it was not declared as such.
 
         """
-        self.uses.add((self.view, SIGNAL))
+        self._note(SIGNAL)
         if self.signal is None:
             raise OtherUseError(self.view, SIGNAL)
         return self.signal
+
+    def _note(self, use: str) -> None:
+        if use not in self.noted:  # this runs for every operation, and a view's hash takes long
+            self.noted.add(use)
+            self.uses.add((self.view, use))
 
 
 @dataclass(frozen=True, slots=True)
