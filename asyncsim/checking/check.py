@@ -48,7 +48,7 @@ MANY_RANKS, FEW_RANKS = 32, (2, 3, 4)
 HOPELESS = 20
 """It is given up when there seem to be so many times more executions than the budget allows."""
 SHRINK_STEPS = 60_000
-"""How many steps shrinking one witness may cost; 20 runs are made in any case, unless ..."""
+"""How many steps shrinking one witness may cost; 20 runs are made in any case (5 if less was asked for), unless ..."""
 LONG = 1_000_000
 """... a run is so long: then the witness is left as it is."""
 
@@ -244,7 +244,8 @@ class _Check:
         def fails(run: Run) -> bool:
             return any(finding.kind in seen.failure for finding in self.judge.findings(run))
 
-        budget = min(max(self.shrinking // max(steps, 1), 20), 400)
+        least = 20 if self.shrinking >= SHRINK_STEPS else 5
+        budget = min(max(self.shrinking // max(steps, 1), least), 400)
         return await shrink.aio(self.case, seen.choices, fails, budget=budget), seen.ending
 
     async def _look_for_hidden_state(self, reference: Run) -> None:

@@ -20,6 +20,30 @@ _MOST_SHARED = 8
 Entries = tuple[int | tuple[int, int, int], ...]
 
 
+def _plain(key: Any) -> object:  # noqa: ANN401 - whatever stood between the brackets
+    """Return what a key of plain integers and slices is looked up by; None for any other.
+
+    True and 1.0 are equal to 1, and are refused: so classes are asked for, not values. Slices cannot be
+    looked up before Python 3.12, and stand as their three parts.
+    """
+    if key.__class__ is int:
+        return key
+    if key.__class__ is not tuple:
+        key = (key,)
+    parts: list[object] = []
+    for part in key:
+        if part.__class__ is slice:
+            bounds = (part.start, part.stop, part.step)
+            if any(bound is not None and bound.__class__ is not int for bound in bounds):
+                return None
+            parts.append(bounds)
+        elif part.__class__ is int:
+            parts.append(part)
+        else:
+            return None
+    return tuple(parts)
+
+
 class WindowLayout:
     """A window with its shape in numbers, and the regions that were asked for so far."""
 
@@ -65,14 +89,13 @@ class WindowLayout:
 
     def region(self, owner: int, key: Any, holder: int) -> Region:  # noqa: ANN401 - whatever stood between the brackets
         """Return the region that ``window.at(owner)[key]`` means; `holder` is the rank that asks."""
-        # Plain integers alone are looked up as they are: True and 1.0 are equal to 1, and are refused.
-        plain = key.__class__ is int or (key.__class__ is tuple and all(part.__class__ is int for part in key))
-        found = self._regions[owner].get(key) if plain else None
+        plain = _plain(key)
+        found = self._regions[owner].get(plain) if plain is not None else None
         if found is not None:
             return found
         region = self._region(owner, self._entries(key, owner, holder))
-        if plain:
-            self._regions[owner][key] = region
+        if plain is not None:
+            self._regions[owner][plain] = region
         return region
 
     def from_box(self, owner: int, box: Box, whole: Sequence[bool]) -> Region:
