@@ -149,7 +149,7 @@ class Course:
         place = self._places[actor.order] = Place(rank)
         return place
 
-    def _live(  # noqa: C901 - every step comes through here
+    def _live(  # noqa: C901, PLR0912 - every step comes through here
         self, place: Place, calls: Sequence[int], start: _Start, take: _Take
     ) -> Life:
         """Take an actor through its calls, sending into each program what its operations gave.
@@ -160,6 +160,7 @@ class Course:
         """
         gate = self.gate
         arrive, perform = gate.arrive, gate.perform
+        blocks, goes_on = gate.blocks, gate.goes_on
         coroutine: Any = None
         try:
             if self._recorder is not None:
@@ -183,7 +184,8 @@ class Course:
                     except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
                         raise (failure := self._failed(place.rank, error)) from failure.__cause__
                     arrive(op)
-                    yield op
+                    if not (blocks and op.follows and goes_on(op)):
+                        yield op
                     outcome = perform(op)
                     if op.kind == START:
                         gate.enter()

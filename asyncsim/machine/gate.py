@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 
 class Scheduler(Protocol):
-    """Who goes next. One method matters."""
+    """Who goes next. One method matters.
+
+    A scheduler whose `blocks` is true promises that, with no landing to choose, it returns the operation of
+    the actor that it chose last, if that is ready and `Op.follows`. Then it is not asked: the run is the same.
+    """
 
     def begin(self, actors: Sequence[Actor]) -> None:
         """Forget the last run: a new one starts, with these actors."""
@@ -81,6 +85,8 @@ class Gate:
         self._scheduler = scheduler
         self._choose = scheduler.choose
         self._max_steps = max_steps
+        self.blocks: bool = getattr(scheduler, "blocks", False) and not effects.late
+        """Whether the operations of one await may go on one after the other, as `goes_on` finds."""
         self._moving = moving
         self._ready: list[Op] = []
         self._orders: list[int] = []
@@ -154,6 +160,22 @@ class Gate:
             del ready[at], orders[at]
             self.perform(op)
         return None
+
+    def goes_on(self, op: Op) -> bool:
+        """Say whether an operation that follows its actor's last step, and has just come, is what `next` would return.
+
+        Then its turn has come. The scheduler, which has promised to choose it, is not asked.
+        """
+        choices = self.choices
+        # What came before may have been left out by an edit, so it is looked whose step was the last.
+        if self._moving or not choices or choices[-1] is not op.actor or len(choices) >= self._max_steps:
+            return False
+        ready = self._ready
+        at = bisect_left(self._orders, op.actor.order)
+        if at == len(ready) or ready[at] is not op:
+            return False
+        self._gap = at
+        return True
 
     def perform(self, op: Op) -> Any:  # noqa: ANN401, C901 - every step comes through here
         """Let a chosen operation take effect, and return what its actor gets."""

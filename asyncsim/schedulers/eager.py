@@ -22,6 +22,8 @@ class Eager:
 
     __slots__ = ("_current",)
 
+    blocks = True
+
     def __init__(self) -> None:
         """Start before the first actor."""
         self._current = -1

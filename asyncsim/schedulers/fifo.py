@@ -1,5 +1,7 @@
 """Round robin: the next ready actor after the last one. The friendly, fair schedule; the reference.
 
+A turn is one operation; or, of `notify_all` and `wait_all`, all that is ready of it.
+
 What was issued lands as soon as it may, before anybody moves on: so a fair run under a model in
 which things land late is the run under sequential consistency.
 
@@ -10,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asyncsim.schedulers.turns import next_after
+from asyncsim.schedulers.turns import in_turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +25,8 @@ class Fifo:
     """Every actor in turn, one operation each."""
 
     __slots__ = ("_last",)
+
+    blocks = True
 
     def __init__(self) -> None:
         """Start before the first actor."""
@@ -40,6 +44,6 @@ class Fifo:
         """Return the next one; landings first."""
         if ready[-1].actor.wire:  # wires come after all other actors
             return next(op for op in ready if op.actor.wire)
-        op = next_after(ready, self._last)
+        op = in_turn(ready, self._last)
         self._last = op.actor.order
         return op

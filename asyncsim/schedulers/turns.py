@@ -18,3 +18,11 @@ def next_after(ready: Sequence[Op], order: int) -> Op:
     """Return the operation of the first actor after `order`; the first of all when there is none."""
     at = bisect_right(ready, order, key=_ORDER)
     return ready[at] if at < len(ready) else ready[0]
+
+
+def in_turn(ready: Sequence[Op], order: int) -> Op:
+    """Return the operation of the same actor if its turn is not over: it follows the last one; else as `next_after`."""
+    at = bisect_right(ready, order, key=_ORDER)
+    if at and ready[at - 1].follows and ready[at - 1].actor.order == order:
+        return ready[at - 1]
+    return ready[at] if at < len(ready) else ready[0]

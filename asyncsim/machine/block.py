@@ -1,0 +1,97 @@
+"""Several notifies or waits out of one await: all are checked first, then each is a step of its own.
+
+They mean what the loop means: the same operations stand at the gate one after the other, come from the
+same line, and whoever else is ready may be chosen between two of them. So a trace, a replay, an edit
+and the analysis see a loop, and each of their runs is a run of the loop.
+
+What is saved is the loop's own work, and in the fair run the choices: a scheduler that says so has one
+actor go on through what follows (`Op.follows`). Taking them for *one* step would be wrong: others can
+come between on every machine, and a verdict that left that out would prove too much.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from asyncsim.machine.arguments import change_of, check_condition, shown
+from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.op import ATOMIC_ADD, NOTIFY, WAIT, Op
+from asyncsim.trace.region import Cell, Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from asyncsim.trace.world import Actor, World
+
+
+def cells_of(  # noqa: PLR0913, PLR0917 - what a notify is given, and who notifies
+    rank: int,
+    cells: Any,  # noqa: ANN401 - refused if they are no cells
+    value: Any,  # noqa: ANN401 - refused if it is no integer
+    op: str,
+    order: str,
+    world: World,
+) -> tuple[tuple[Cell, ...], int]:
+    """Return the cells to notify, and by what.
+
+    Raises:
+        MisuseError: one of them cannot be notified so; it says which.
+
+    """
+    found: tuple[Cell, ...] = _several(rank, "notify_all takes cells, [signal.at(p)[...] for p in rank.peers]", cells)
+    if order not in ("release", "relaxed"):
+        raise MisuseError(f"rank {rank}: notify_all: order={order!r}; use 'release' or 'relaxed'")
+    plain = value.__class__ is int and op == ATOMIC_ADD
+    number: int = value
+    for at, cell in enumerate(found):
+        if not (plain and cell.__class__ is Cell and cell.world is world and cell.low <= value <= cell.high):
+            number = change_of(rank, f"notify_all (cells[{at}])", cell, value, op, world)
+    return found, number
+
+
+def conditions_of(rank: int, conditions: Any, world: World) -> tuple[Condition, ...]:  # noqa: ANN401 - refused
+    """Return the conditions to wait for.
+
+    Raises:
+        MisuseError: one of them is no condition on an own cell; it says which.
+
+    """
+    found: tuple[Condition, ...] = _several(
+        rank, "wait_all takes conditions, [signal[p] >= 1 for p in rank.peers]", conditions
+    )
+    for at, condition in enumerate(found):
+        check_condition(rank, f"wait_all (conditions[{at}])", condition, world)
+    return found
+
+
+def _several(rank: int, right: str, given: object) -> tuple[Any, ...]:
+    """Return what was given, item by item; a view could be indexed on and on, but is not several cells."""
+    if isinstance(given, Iterable):
+        return tuple(given)
+    raise MisuseError(f"rank {rank}: {right}; got {shown(given)}")
+
+
+@types.coroutine
+def notifies(  # noqa: PLR0913 - what the operations have in common
+    actor: Actor, cells: Sequence[Cell], how: str, value: int, call: int, *, relaxed: bool, deferred: bool
+) -> Generator[Op, Any, None]:
+    """Stand at the gate with a notify of each cell. Each is made when it comes there: a thousand would take room."""
+    follows = False
+    for cell in cells:
+        yield Op(
+            actor, NOTIFY, (), cell, how, value, False, None, call, False, relaxed, "", deferred, follows  # noqa: FBT003
+        )  # fmt: skip
+        follows = True
+
+
+@types.coroutine
+def waits(actor: Actor, conditions: Sequence[Condition], call: int, *, consume: bool) -> Generator[Op, Any, None]:
+    """Stand at the gate with a wait for each condition, likewise."""
+    follows = False
+    for it in conditions:
+        yield Op(
+            actor, WAIT, (), it.cell, it.compare, it.expected, consume, None, call, False, False, "", False, follows  # noqa: FBT003
+        )  # fmt: skip
+        follows = True
