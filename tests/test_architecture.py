@@ -36,7 +36,7 @@ BELOW = {
 """What each room may import. The files above the rooms (``asyncsim/*.py``) may import all of them."""
 
 ONE_ROOM = {
-    "trio": re.compile(r"asyncsim\.machine\.(simulate|handover)"),
+    "trio": re.compile(r"asyncsim\.machine\.(simulate|tasks|handover)"),
     "structlog": re.compile(r"asyncsim\.trace\.jsonl"),
     "click": re.compile(r"asyncsim\.cli(\..*)?"),
     "rich": re.compile(r"asyncsim\.cli(\..*)?"),

@@ -6,58 +6,40 @@ It never proves anything. What it finds is real; what it does not find may still
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from asyncsim.checking.batch import Batch, Work, check_not_nested, travelling
 from asyncsim.checking.keep import Keeper
 from asyncsim.checking.outcome import Judge
+from asyncsim.checking.parallel import Crew, Spread, cores
+from asyncsim.checking.part import Failure, Part
 from asyncsim.checking.plan import mixed_plan, seeded_plan
 from asyncsim.checking.report import REFUTED, SURVIVED, Report
+from asyncsim.checking.resume import Journal, fresh_journal, note_new
+from asyncsim.checking.sampler import Sampler
+from asyncsim.checking.tally import Progress, Tally
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import Blocking, simulate
-from asyncsim.schedulers.choices import Choices
 from asyncsim.schedulers.fifo import Fifo
-from asyncsim.schedulers.table import make
-from asyncsim.trace.errors import KernelError, MisuseError
-from asyncsim.trace.finding import Finding
+from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from concurrent.futures import Executor
 
-    from asyncsim.machine.gate import Scheduler
+    from asyncsim.machine.case import Run
     from asyncsim.machine.kernel import Kernel
     from asyncsim.machine.simulate import Engine
+    from asyncsim.trace.finding import Finding
+
+__all__ = ["RUNS", "Exploration", "Failure", "Progress", "Sampling", "explore"]
 
 RUNS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far an exploration is: schedules done, of how many, and findings so far."""
-
-    done: int
-    total: int
-    found: int
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """The first schedule that showed a kind of failure, and how many did.
-
-    Args:
-        finding: what it showed.
-        choices: the schedule.
-        scheduler: its scheduler, as text.
-        ending: how the run ended.
-
-    """
-
-    finding: Finding
-    choices: tuple[str, ...]
-    scheduler: str
-    ending: str
+_BATCH_STEPS = 30_000
+"""A batch has about so many steps: a fraction of a second, which is what a lost worker costs."""
+_BATCH = 250
 
 
 @Blocking
@@ -71,13 +53,19 @@ async def explore(  # noqa: PLR0913 - each is a choice of the user's
     scheduler: str | None = None,
     engine: Engine = "trio",
     runs: int = RUNS,
+    jobs: int = 1,
+    executor: Executor | None = None,
+    resume: Path | str | None = None,
+    behaviours: bool = True,
     save: Path | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Report:
     """Run many schedules and report what failed in any of them.
 
+    The report is the same, but for its seconds, whatever `jobs`, `executor` and `resume` are.
+
     Args:
-        kernel: what to run.
+        kernel: what to run. For other processes it needs a name: they load it for themselves.
         ranks: P.
         calls: back to back on the same memory.
         memory: the memory model.
@@ -85,100 +73,218 @@ async def explore(  # noqa: PLR0913 - each is a choice of the user's
         scheduler: as text, "pct:depth=3"; None: every rank starved, then PCT, POS and random in turn.
         engine: of the fair run that comes first: "trio" or "direct". The schedules are run directly.
         runs: how many schedules.
-        save: a directory; the first witness of each kind of failure is written there at once.
-        progress: called after every schedule.
+        jobs: how many processes run them; 1: this one alone; 0: as many as there are cores.
+        executor: runs them instead, so many batches for each of the jobs at a time: any of
+            `concurrent.futures`, a thread pool or Dask's ``Client.get_executor()``. It is not shut down.
+        resume: a journal of what was done, which is made or continued; see `asyncsim.checking.resume`.
+        behaviours: tell how many different orders of conflicting operations were seen.
+        save: a directory; the first witness of each kind of failure is written there at once. With several
+            jobs a journal too, into which a worker writes what it finds before anything else.
+        progress: called after every schedule; with several jobs after every batch.
 
     Returns:
         A report: REFUTED, or SURVIVED so many schedules. Ctrl-C ends it early with what was learnt.
 
+    Raises:
+        MisuseError: an argument cannot be right; other processes cannot find the kernel, or find
+            another source of it; the journal is of another exploration.
+        TraceError: the journal is damaged before its last line.
+
     """
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
         raise MisuseError(f"runs={runs!r}; explore at least one schedule")
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 0:
+        raise MisuseError(f"jobs={jobs!r}; give how many processes may run schedules, or 0 for one a core")
     started = time.perf_counter()
     case = Case(kernel, ranks, calls, memory, seed)
-    judge = Judge(case)
-    keeper = Keeper(case, save)
+    crew = None
+    if executor is not None or jobs != 1:
+        check_not_nested()
+        travelling(kernel)
+        crew = Crew(jobs or cores(), executor)
+        if save is not None and resume is None:
+            resume = fresh_journal(Path(save), case)
     # Recorded: only then are forgotten awaits noticed.
     fair = await simulate.aio(case, Fifo(), record="fifo", engine=engine)
-    judge.take_as_reference(fair)
-    steps = len(fair.choices)
-    plan = mixed_plan(ranks, seed, steps) if scheduler is None else seeded_plan(scheduler, seed, steps)
-    sampling = Sampling(case, judge, keeper)
-    await sampling.run(islice(plan, runs), runs, progress)
+    exploring = Exploration(case, fair, scheduler, save=save, resume=resume, behaviours=behaviours)
+    exploring.told = progress
+    try:
+        await exploring.run(runs, crew)
+    finally:
+        exploring.close()
+    tally, interrupted = exploring.tally, exploring.interrupted
     what = "every rank starved, then PCT (depth 3), POS and random" if scheduler is None else scheduler
-    scope = f"{sampling.done} of {runs} schedules" if sampling.interrupted else f"{runs} schedules"
-    findings = sampling.findings()
+    scope = f"{tally.done} of {runs} schedules" if interrupted else f"{runs} schedules"
+    findings = tally.findings()
     return Report(
         case,
-        REFUTED if findings else SURVIVED,
+        REFUTED if any(finding.harmful for finding in findings) else SURVIVED,
         f"{scope} sampled ({what}); nothing is said of the others",
         findings,
-        judge.notes(fair) + sampling.notes(),
-        schedules=sampling.done + 1,
-        steps=steps,
+        exploring.judge.notes(fair) + tally.notes(),
+        schedules=tally.done + 1,
+        steps=len(fair.choices),
         seconds=time.perf_counter() - started,
-        interrupted=sampling.interrupted,
+        interrupted=interrupted,
     )
 
 
+class Exploration:
+    """The exploration of one case under way.
+
+    Args:
+        case: what is explored.
+        fair: its fair run.
+        scheduler, save, resume, behaviours: as of `explore`.
+
+    Attributes:
+        interrupted: Ctrl-C came.
+        told: is called with the progress.
+
+    """
+
+    def __init__(  # noqa: PLR0913 - as above
+        self,
+        case: Case,
+        fair: Run,
+        scheduler: str | None,
+        *,
+        save: Path | None = None,
+        resume: Path | str | None = None,
+        behaviours: bool = False,
+    ) -> None:
+        """Open the journal; run nothing yet."""
+        self.judge = Judge(case)
+        self.judge.take_as_reference(fair)
+        self.tally = Tally(Keeper(case, save))
+        self.interrupted = False
+        self.told: Callable[[Progress], None] | None = None
+        self._case = case
+        self._behaviours = behaviours
+        self._runs = 0
+        steps = max(len(fair.choices), 1)  # a scheduler that asks for it takes no 0
+        seed = case.seed
+        self._plan = mixed_plan(case.ranks, seed, steps) if scheduler is None else seeded_plan(scheduler, seed, steps)
+        self._most = max(1, min(_BATCH, _BATCH_STEPS // steps))
+        self._journal: Journal | None = None
+        if resume is not None:
+            self._journal = Journal(resume, {
+                "kernel": case.kernel.ref, "source": case.kernel.source, "ranks": case.ranks, "calls": case.calls,
+                "memory": case.memory, "seed": seed, "plan": scheduler or "mixed", "steps": steps,
+                "behaviours": behaviours,
+            })  # fmt: skip
+
+    async def run(self, runs: int, crew: Crew | None) -> None:
+        """Run the first schedules of the plan that were not run before, here or by a crew; stop cleanly at Ctrl-C."""
+        done = [] if self._journal is None else [part for part in self._journal.parts if part.stop <= runs]
+        spread = None if crew is None else Spread(crew, self._take)
+        if crew is not None:
+            self._most = min(self._most, max(1, -(-runs // (4 * crew.jobs))))
+        self._runs = runs
+        try:
+            for part in done:
+                await self.tally.arrive(part)
+            batches = self._batches([(part.start, part.stop) for part in done])
+            if spread is None:
+                await self._run_here(batches)
+            else:
+                await spread.run(batches)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            self.told = None  # who watched may be what interrupted it
+            if spread is not None:
+                await spread.wind_down()
+            await self.tally.count_early()
+            for part in [] if self._journal is None else self._journal.found_elsewhere():
+                await self.tally.count(part)
+        finally:
+            if crew is not None:
+                crew.close()
+
+    def close(self) -> None:
+        """Close the journal."""
+        if self._journal is not None:
+            self._journal.close()
+
+    def _batches(self, done: list[tuple[int, int]]) -> Iterator[Batch]:
+        """Yield what is left to run."""
+        case = self._case
+        journal = None if self._journal is None else str(self._journal.path.resolve())
+        work = Work(
+            case.kernel.ref, case.kernel.source, case.ranks, case.calls, case.memory, case.seed, self._behaviours,
+            journal,
+        )  # fmt: skip
+        at = 0
+        for start, stop in [*done, (self._runs, self._runs)]:
+            while at < start:
+                size = min(self._most, start - at)
+                yield Batch(work, at, tuple(islice(self._plan, size)))
+                at += size
+            for _ in islice(self._plan, stop - at):
+                pass
+            at = stop
+
+    async def _take(self, part: Part) -> None:
+        """Take a part that another process has made."""
+        if self._journal is not None:
+            self._journal.add(part)
+        await self.tally.arrive(part)
+        if self.told is not None:
+            self.told(self.tally.progress(self._runs))
+
+    async def _run_here(self, batches: Iterator[Batch]) -> None:
+        sampler = Sampler(self._case, self.judge, behaviours=self._behaviours)
+        for batch in batches:
+            whole = Part(batch.start)
+            try:
+                for number, text in enumerate(batch.texts, batch.start):
+                    part = await sampler.here(number, text)
+                    if batch.work.journal is not None:
+                        note_new(batch.work.journal, part, whole)
+                    await self.tally.arrive(part)
+                    whole.join(part)
+                    if self.told is not None:
+                        self.told(self.tally.progress(self._runs))
+            finally:
+                if self._journal is not None:
+                    self._journal.add(whole)
+
+
 class Sampling:
-    """Many schedules of one case under way, and the first failure of each kind."""
+    """Many schedules of one case, here, one after the other.
+
+    Args:
+        case: what is run.
+        judge: says what is wrong with a run.
+        keeper: makes the first witness of each failure, at once.
+
+    """
 
     def __init__(self, case: Case, judge: Judge, keeper: Keeper) -> None:
         """Start with nothing found."""
-        self.done = 0
         self.interrupted = False
-        self._case = case
-        self._judge = judge
-        self._keeper = keeper
-        self._first: dict[str, Failure] = {}
-        self._times: dict[str, int] = {}
-        self._other_bits = 0
+        self._sampler = Sampler(case, judge, behaviours=False)
+        self._tally = Tally(keeper)
+
+    @property
+    def done(self) -> int:
+        """How many schedules were run."""
+        return self._tally.done
 
     async def run(self, plan: Iterator[str], total: int, progress: Callable[[Progress], None] | None = None) -> None:
         """Run the schedules of `plan`; stop cleanly at Ctrl-C."""
         try:
-            for text in plan:
-                await self._one(text, make(text))
-                self.done += 1
+            for number, text in enumerate(plan):
+                await self._tally.count(await self._sampler.here(number, text))
                 if progress is not None:
-                    progress(Progress(self.done, total, len(self._first)))
+                    progress(self._tally.progress(total))
         except KeyboardInterrupt:
             self.interrupted = True
 
     def findings(self) -> list[Finding]:
-        """Return one finding a kind, with how often it was seen and where first."""
-        found = []
-        for kind, failure in self._first.items():
-            often = f"in {self._times[kind]} of {self.done} schedules, first under {failure.scheduler}"
-            shown = f"{failure.finding.shown}; {often}" if failure.finding.shown else often
-            found.append(failure.finding.with_(shown=shown))
-        return found
+        """Return one finding for each thing that is wrong, with how often it was seen and where first."""
+        return self._tally.findings()
 
     def notes(self) -> list[str]:
         """Return a remark if some results, none of them wrong, are not the fair schedule's bit for bit."""
-        if not self._other_bits:
-            return []
-        often = f"in {self._other_bits} of {self.done} schedules"
-        return [f"{often} the results differ in their bits from those of the fair one, each within the tolerance"]
-
-    async def _one(self, text: str, scheduler: Scheduler) -> None:
-        recorder = Choices(scheduler)
-        try:
-            run = await simulate.aio(self._case, recorder, engine="direct")
-        except KernelError as error:
-            finding = Finding("wrong-result", f"the kernel raises under this schedule: {error}", harmful=True)
-            await self._note("raises", finding, recorder.choices, text, None)
-            return
-        findings = self._judge.findings(run)
-        self._other_bits += not findings and self._judge.has_other_bits(run)
-        for finding in findings:
-            await self._note(finding.kind, finding, run.choices, text, run.ending)
-
-    async def _note(self, kind: str, finding: Finding, choices: list[str], text: str, ending: str | None) -> None:
-        self._times[kind] = self._times.get(kind, 0) + 1
-        if kind not in self._first:
-            # It counts from here on: Ctrl-C while its witness is written must not lose it.
-            self._first[kind] = Failure(finding, tuple(choices), text, ending or "stopped")
-            kept = await self._keeper.keep(finding, choices, ending=ending)
-            self._first[kind] = Failure(kept, tuple(choices), text, ending or "stopped")
+        return self._tally.notes()

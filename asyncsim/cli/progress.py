@@ -29,13 +29,32 @@ def progress_bar(title: str) -> Iterator[Callable[[Progress], None] | None]:
         progress.TextColumn("{task.description}"),
         progress.BarColumn(),
         progress.MofNCompleteColumn(),
-        progress.TextColumn("{task.fields[found]} found"),
+        progress.TextColumn("{task.fields[facts]}"),
         progress.TimeRemainingColumn(),
     )
     with progress.Progress(*columns, console=console.Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None, found=0)
+        task = bar.add_task(title, total=None, facts=facts_of(None, 0.0))
 
         def move(now: Progress) -> None:
-            bar.update(task, completed=now.done, total=now.total, found=now.found)
+            elapsed = bar.tasks[0].elapsed or 0.0
+            bar.update(task, completed=now.done, total=now.total, facts=facts_of(now, elapsed))
 
         yield move
+
+
+def facts_of(now: Progress | None, seconds: float) -> str:
+    """Return what is known beside how far it is: ``412/s, 57 behaviours (12% unseen), 1 found``.
+
+    Args:
+        now: how far it is; None: it has not begun.
+        seconds: since it began.
+
+    """
+    if now is None:
+        return "0 found"
+    facts = []
+    if now.behaviours is not None and now.unseen is not None:
+        facts.append(f"{now.behaviours} behaviours ({now.unseen:.0%} unseen)")
+        if seconds > 0:
+            facts.insert(0, f"{now.done / seconds:.0f}/s")
+    return ", ".join([*facts, f"{now.found} found"])

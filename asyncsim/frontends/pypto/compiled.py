@@ -146,7 +146,7 @@ def _run(session: Session, launch: Launch, dispatched: Dispatched) -> str:
         kernel = launch.kernel(memory, lambda *_: [Live(part.arrays) for part in launch.parts])
         case = Case(kernel, ranks=launch.ranks, calls=1, memory=session.memory, seed=session.seed)
         try:
-            return simulate(case, make(session.scheduler)).ending
+            return simulate(case, make(session.scheduler), engine="direct").ending
         except KernelError as error:
             raised = error.__cause__ or error
         if not isinstance(raised, OtherUseError):

@@ -1,0 +1,184 @@
+"""Batches: schedules as work for another process, which knows nothing but what the batch says.
+
+A kernel travels by its name and the hash of its source; no code does. Whoever runs a batch loads the
+kernel for itself and refuses one with another source.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from asyncsim.checking.locate import locate
+from asyncsim.checking.outcome import Judge
+from asyncsim.checking.part import Failure, Part
+from asyncsim.checking.resume import note_new
+from asyncsim.checking.sampler import Sampler
+from asyncsim.machine.case import Case
+from asyncsim.machine.direct import drive
+from asyncsim.schedulers.fifo import Fifo
+from asyncsim.trace.errors import AsyncsimError, MisuseError
+from asyncsim.trace.finding import Finding
+
+if TYPE_CHECKING:
+    from multiprocessing.synchronize import Event
+
+    from asyncsim.machine.kernel import Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What all batches of one exploration share.
+
+    Args:
+        kernel: its name, as `locate` takes it.
+        source: the hash of its source file.
+        ranks, calls, memory, seed: of the case.
+        behaviours: whether to tell behaviours apart.
+        journal: the file that takes what is found at once, if it can be reached; or None.
+
+    """
+
+    kernel: str
+    source: str
+    ranks: int
+    calls: int
+    memory: str
+    seed: int
+    behaviours: bool
+    journal: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Schedules that follow one another in a plan.
+
+    Args:
+        work: of which exploration.
+        start: the number of the first schedule.
+        texts: their schedulers.
+
+    """
+
+    work: Work
+    start: int
+    texts: tuple[str, ...]
+
+    def halves(self) -> tuple[Batch, Batch]:
+        """Return the two halves of a batch of at least two schedules."""
+        middle = len(self.texts) // 2
+        return replace(self, texts=self.texts[:middle]), replace(
+            self, start=self.start + middle, texts=self.texts[middle:]
+        )
+
+    def deadly(self) -> Part:
+        """Return the part of one schedule that ends the process it runs in, each time."""
+        (text,) = self.texts
+        why = "the process that runs this schedule dies, in every attempt: killed, out of memory, or by a crash"
+        return Part(
+            self.start, 1, times={"dies": 1}, first={"dies": Failure(Finding("wrong-result", why), (), text, "")}
+        )
+
+
+class _Here(threading.local):
+    """What this thread has prepared: the sampler of the work it did last. A batch is never changed by it."""
+
+    work: Work | None = None
+    sampler: Sampler
+
+
+_here = _Here()
+_stops: list[Event] = []
+"""Set, in a process of a pool, when the pool is to stop."""
+
+
+def begin(stop: Event) -> None:
+    """Prepare a process of a pool: Ctrl-C is its parent's business, which then sets `stop`."""
+    import signal  # noqa: PLC0415 - of pool processes alone
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _stops[:] = [stop]
+
+
+def check_not_nested() -> None:
+    """Refuse to start processes in a process that runs batches: each of them would do it again.
+
+    Raises:
+        MisuseError: a module explores while it is imported, and is being imported for its kernel.
+
+    """
+    if _stops:
+        raise MisuseError(
+            "the module of this kernel explores it as it is imported, and other processes import it, too; "
+            'put the call under: if __name__ == "__main__":'
+        )
+
+
+def run_batch(batch: Batch) -> Part:
+    """Run a batch, here; return its part, which is a shorter one if the pool was told to stop.
+
+    Raises:
+        MisuseError: the kernel cannot be found here, or has another source.
+
+    """
+    whole = Part(batch.start)
+    try:
+        sampler = _sampler(batch.work)
+        for number, text in enumerate(batch.texts, batch.start):
+            if _stops and _stops[0].is_set():
+                break
+            part = sampler.run(number, text)
+            if batch.work.journal is not None:
+                note_new(batch.work.journal, part, whole)
+            whole.join(part)
+    except AsyncsimError as error:
+        raise MisuseError(str(error)) from None  # the others do not survive the way back
+    return whole
+
+
+def _sampler(work: Work) -> Sampler:
+    if _here.work != work:
+        kernel = locate(work.kernel)
+        if kernel.source != work.source:
+            raise MisuseError(
+                f"{work.kernel} has another source in process {os.getpid()}, which was to run it: {kernel.source} "
+                f"there, {work.source} here; give every worker the same files, and start them anew"
+            )
+        case = Case(kernel, work.ranks, work.calls, work.memory, work.seed)
+        judge = Judge(case)
+        judge.take_as_reference(drive(case, Fifo()))
+        _here.sampler = Sampler(case, judge, behaviours=work.behaviours)
+        _here.work = work
+    return _here.sampler
+
+
+def travelling(kernel: Kernel) -> str:
+    """Return the name by which other processes find this very kernel.
+
+    Raises:
+        MisuseError: there is none.
+
+    """
+    ref = kernel.ref
+    advice = "give the kernel a name of its own in a module or a file, or explore with jobs=1"
+    if ref.startswith("__main__:"):
+        raise MisuseError(
+            f"other processes cannot find the kernel {ref}, which stands in a script; "
+            "run the script as a module, python -m NAME, or explore with jobs=1"
+        )
+    try:
+        found = locate(ref)
+    except AsyncsimError as error:
+        raise MisuseError(f"other processes cannot find the kernel {ref}: {error}; {advice}") from None
+    if found is kernel:
+        return ref
+    program = kernel.program
+    as_script = program.__module__ == "__main__" and program.__closure__ is None
+    if as_script and found.program.__code__ == program.__code__ and found.params == kernel.params:
+        return ref
+    raise MisuseError(
+        f"other processes would find another kernel under the name {ref}: this one was made in a function, "
+        f"or its file has changed since; {advice}"
+    )

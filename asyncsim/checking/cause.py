@@ -1,0 +1,164 @@
+"""Causes: where a failing schedule first went another way than the fair one, to tell one bug from another.
+
+Of a run with a wrong result it is the first read that got what it does not get in the fair run, and
+the write that it should have got, or should not have: the two sites of the race behind it. Found 500
+times, in whatever ranks, it is one bug; two races are two. Of a hang it is the sites of the waits.
+
+What a read gets is told from the order of the operations: the last write to what it overlaps, and how
+many adds came after. That is exact where reads and writes go to the same regions, and a fair guess
+where they overlap in part. It is a name for what was found, and decides nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from asyncsim.machine.direct import drive
+from asyncsim.schedulers.fifo import Fifo
+from asyncsim.trace.conflict import present_accesses
+from asyncsim.trace.event import DEADLOCK, OVERFLOW, STEP_LIMIT
+from asyncsim.trace.finding import Side
+from asyncsim.trace.region import ADD, READ, WRITE, spans_overlap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from asyncsim.machine.case import Case
+    from asyncsim.trace.event import Event
+    from asyncsim.trace.finding import Finding
+    from asyncsim.trace.op import Op
+    from asyncsim.trace.region import Access, Spans
+
+    Who = tuple[str, int]
+    """An operation: its actor by name, and which of its operations it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What tells one bug from another.
+
+    Args:
+        key: equal for two failures that are the same bug, as far as can be told.
+        sides: the operations where it begins, at most two.
+
+    """
+
+    key: str
+    sides: tuple[Side, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What a read gets: the last write, if any, and how many adds came after it."""
+
+    write: Who | None
+    adds: int
+
+
+class Causes:
+    """Names the causes of the failures of one case. The fair run is made when the first of them is asked for."""
+
+    def __init__(self, case: Case) -> None:
+        """Run nothing yet."""
+        self._case = case
+        self._fair: dict[Who, Event] | None = None
+        self._sources: dict[Who, _Source] = {}
+
+    def of(self, finding: Finding, ops: Sequence[Op]) -> Cause:
+        """Return the cause of a finding.
+
+        Args:
+            finding: what a run showed.
+            ops: the operations of that run, step by step.
+
+        """
+        fair = self._known()
+        if finding.kind == STEP_LIMIT:
+            return Cause(finding.kind)
+        if finding.kind == DEADLOCK:
+            return self._cause(finding, _next(ops, fair))
+        if finding.kind == OVERFLOW:
+            return self._cause(finding, list(_numbered(ops))[-1:])
+        hazard, places = self._first_other_read(ops)
+        return self._cause(finding, places, hazard)
+
+    def _known(self) -> dict[Who, Event]:
+        """Return the operations of the fair run, which is recorded: only then are the sites known."""
+        if self._fair is None:
+            trace = drive(self._case, Fifo(), record="fifo").trace
+            if trace is None:
+                raise RuntimeError("the run was not recorded")
+            ops = [event.op for event in trace.events]
+            self._fair = dict(zip(_numbered(ops), trace.events, strict=True))
+            if trace.footer is not None:
+                for event in trace.footer.pending:
+                    actor = event.op.actor.name
+                    self._fair[actor, sum(op.actor.name == actor for op in ops)] = event
+            self._sources = {reader: source for reader, source, _ in _reads(ops)}
+        return self._fair
+
+    def _cause(self, finding: Finding, places: Sequence[Who], hazard: str = "") -> Cause:
+        """Make a cause of operations; one that the fair run does not have has no site."""
+        fair = self._known()
+        sites = [" in ".join(fair[who].at) if who in fair else "elsewhere" for who in places]
+        if finding.kind == DEADLOCK:
+            sites = sorted(set(sites))
+        sides = [Side.of(fair[who], who[1]) for who in places if who in fair]
+        return Cause(" | ".join([finding.kind, finding.window or "", hazard, *sites]), tuple(sides[:2]))
+
+    def _first_other_read(self, ops: Sequence[Op]) -> tuple[str, list[Who]]:
+        """Return the first read that gets something else than in the fair run, and the write that it raced with.
+
+        And which of the two came too early: WAR if the write did, RAW if the read did.
+        """
+        for reader, source, earlier in _reads(ops):
+            wanted = self._sources.get(reader)
+            if wanted is None or wanted == source:
+                continue
+            if source.write == wanted.write:
+                return "sum", [reader]
+            overtaken = wanted.write is None or wanted.write in earlier
+            partner = source.write if overtaken else wanted.write
+            return "WAR" if overtaken else "RAW", [reader] if partner is None else [reader, partner]
+        return "", []
+
+
+def _numbered(ops: Sequence[Op]) -> Iterator[Who]:
+    counts: dict[str, int] = {}
+    for op in ops:
+        name = op.actor.name
+        number = counts[name] = counts.get(name, -1) + 1
+        yield name, number
+
+
+def _next(ops: Sequence[Op], fair: dict[Who, Event]) -> list[Who]:
+    """Return what each actor would have done next, if it does as in the fair run; by rank."""
+    done = dict(_numbered(ops))
+    names = dict.fromkeys(name for name, _ in fair)
+    return [where for name in names if (where := (name, done.get(name, -1) + 1)) in fair]
+
+
+def _reads(ops: Sequence[Op]) -> Iterator[tuple[Who, _Source, set[Who]]]:
+    """Yield each operation that reads, with what it gets and all that wrote before."""
+    written: dict[int, dict[Spans, tuple[int, Who | None, int]]] = {}
+    wrote: set[Who] = set()
+    for step, (who, op) in enumerate(zip(_numbered(ops), ops, strict=True)):
+        accesses = present_accesses(op, own=False)
+        for access in accesses:
+            if access.mode == READ:
+                yield who, _source(written.get(access.region.slot, {}), access), wrote
+        for access in accesses:
+            places = written.setdefault(access.region.slot, {})
+            if access.mode == WRITE:
+                places[access.region.spans] = (step, who, 0)
+                wrote.add(who)
+            elif access.mode == ADD:
+                at, write, adds = places.get(access.region.spans, (-1, None, 0))
+                places[access.region.spans] = (at, write, adds + 1)
+
+
+def _source(places: dict[Spans, tuple[int, Who | None, int]], access: Access) -> _Source:
+    met = [place for spans, place in places.items() if spans_overlap(spans, access.region.spans)]
+    last = max(met, key=lambda place: place[0], default=(-1, None, 0))
+    return _Source(last[1], sum(adds for _, _, adds in met))

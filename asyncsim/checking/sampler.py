@@ -1,0 +1,87 @@
+"""One schedule of an exploration: it is run and judged, and what it shows is told as a part."""
+
+from __future__ import annotations
+
+import traceback
+from array import array
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from asyncsim.checking.behaviour import Behaviours, Taken
+from asyncsim.checking.cause import Causes
+from asyncsim.checking.part import Failure, Part
+from asyncsim.machine.direct import drive
+from asyncsim.machine.simulate import simulate
+from asyncsim.schedulers.table import make
+from asyncsim.trace.errors import KernelError
+from asyncsim.trace.event import STOPPED
+from asyncsim.trace.finding import Finding
+from asyncsim.trace.late import model_of
+
+if TYPE_CHECKING:
+    from asyncsim.checking.outcome import Judge
+    from asyncsim.machine.case import Case, Run
+
+
+class Sampler:
+    """Judges schedules of one case, each for itself: the same schedule shows the same, whatever came before.
+
+    Args:
+        case: what is run.
+        judge: says what is wrong with a run; it knows the fair one.
+        behaviours: whether to tell which behaviour each run is.
+
+    """
+
+    def __init__(self, case: Case, judge: Judge, *, behaviours: bool) -> None:
+        """Run nothing yet."""
+        self.case = case
+        self._judge = judge
+        self._causes = Causes(case)
+        self._behaviours = Behaviours(model_of(case.memory)) if behaviours else None
+
+    def run(self, number: int, text: str) -> Part:
+        """Run the schedule with this number in the plan, and this text; return the part of it alone."""
+        taken = Taken(make(text))
+        try:
+            run = drive(self.case, taken)
+        except KernelError as error:
+            return self.judged(number, text, taken, error)
+        return self.judged(number, text, taken, run)
+
+    async def here(self, number: int, text: str) -> Part:
+        """Do the same; trio's other tasks, Ctrl-C and cancellations get their turn before the run."""
+        taken = Taken(make(text))
+        try:
+            run = await simulate.aio(self.case, taken, engine="direct")
+        except KernelError as error:
+            return self.judged(number, text, taken, error)
+        return self.judged(number, text, taken, run)
+
+    def judged(self, number: int, text: str, taken: Taken, came: Run | KernelError) -> Part:
+        """Return the part of one schedule, of which this came."""
+        part = Part(number, 1)
+        if self._behaviours is not None:
+            part.behaviours = array("Q", [self._behaviours.of(taken.ops)])
+        if isinstance(came, KernelError):
+            finding = Finding("wrong-result", f"the kernel raises under this schedule: {came}", harmful=True)
+            part.times[_raised(came)] = 1
+            part.first[_raised(came)] = Failure(finding, tuple(taken.choices), text, STOPPED)
+            return part
+        findings = self._judge.findings(came)
+        if not findings:
+            part.other_bits = int(self._judge.has_other_bits(came))
+        for finding in findings:
+            cause = self._causes.of(finding, taken.ops)
+            found = finding.with_(sides=(*finding.sides, *cause.sides))
+            part.times[cause.key] = 1
+            part.first[cause.key] = Failure(found, tuple(came.choices), text, came.ending)
+        return part
+
+
+def _raised(error: KernelError) -> str:
+    """Return the key of what a kernel raised: the type, and the line."""
+    cause = error.__cause__ or error
+    frames = traceback.extract_tb(cause.__traceback__)
+    place = f"{PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"raises | {type(cause).__name__} | {place}"

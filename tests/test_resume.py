@@ -1,0 +1,214 @@
+"""The journal of an exploration: what was done is not done again, what was found is not lost."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from click.testing import CliRunner
+
+from asyncsim import MisuseError, TraceError, explore
+from asyncsim.checking.batch import Batch, Work, run_batch
+from asyncsim.checking.part import Part
+from asyncsim.checking.resume import Journal
+from asyncsim.cli.main import main
+from kernels.reduce_scatter import builtin, hand, hand_no_epilogue
+
+RUNS = 60
+
+
+def text_of(report):
+    facts = report.to_json()
+    del facts["seconds"]
+    return json.dumps(facts)
+
+
+@pytest.fixture(scope="module")
+def undisturbed():
+    return text_of(explore(hand_no_epilogue, ranks=3, runs=RUNS))
+
+
+def stop_at(number):
+    def told(now):
+        if now.done >= number:
+            raise KeyboardInterrupt
+
+    return told
+
+
+def explored(path, **more):
+    return explore(hand_no_epilogue, **{"ranks": 3, "runs": RUNS, "resume": path, **more})
+
+
+def parts_of(path):
+    return [made["part"] for made in map(json.loads, path.read_text().splitlines()) if "part" in made]
+
+
+def test_an_exploration_that_was_interrupted_goes_on_and_reports_the_whole(tmp_path, undisturbed):
+    path = tmp_path / "new" / "journal"
+    first = explored(path, progress=stop_at(7))
+    assert first.interrupted
+    assert first.scope.startswith(f"7 of {RUNS} schedules sampled")
+    assert first.findings
+    with ThreadPoolExecutor(2) as executor:
+        second = explored(path, progress=stop_at(30), executor=executor, jobs=2)
+    assert second.interrupted
+    assert text_of(explored(path)) == undisturbed
+    done = sorted((part["start"], part["start"] + part["count"]) for part in parts_of(path))
+    assert [start for start, _ in done] == [0, *(stop for _, stop in done[:-1])]  # each schedule was run once
+    assert done[-1][1] == RUNS
+
+
+def test_what_is_complete_is_not_run_again_and_more_runs_go_on_from_there(tmp_path, undisturbed):
+    path = tmp_path / "journal"
+    assert text_of(explored(path)) == undisturbed
+    size = path.stat().st_size
+    told = []
+    assert text_of(explored(path, progress=told.append)) == undisturbed
+    assert (path.stat().st_size, told) == (size, [])
+    more = explored(path, runs=RUNS + 20, progress=told.append)
+    assert [now.done for now in told] == list(range(RUNS + 1, RUNS + 21))
+    assert text_of(more) == text_of(explore(hand_no_epilogue, ranks=3, runs=RUNS + 20))
+
+
+def test_fewer_runs_than_the_journal_holds_are_reported_as_if_alone(tmp_path):
+    path = tmp_path / "journal"
+    explored(path)
+    assert text_of(explored(path, runs=25)) == text_of(explore(hand_no_epilogue, ranks=3, runs=25))
+    assert text_of(explored(path)) == text_of(explore(hand_no_epilogue, ranks=3, runs=RUNS))
+
+
+@pytest.mark.parametrize(
+    ("more", "difference"),
+    [
+        ({"ranks": 2}, "ranks 3 there, 2 here"),
+        ({"calls": 1}, "calls 2 there, 1 here"),
+        ({"memory": "nic"}, "memory 'sc' there, 'nic' here"),
+        ({"seed": 4}, "seed 0 there, 4 here"),
+        ({"scheduler": "random"}, "plan 'mixed' there, 'random' here"),
+        ({"behaviours": False}, "behaviours True there, False here"),
+    ],
+)
+def test_the_journal_of_another_exploration_is_refused(tmp_path, more, difference):
+    path = tmp_path / "journal"
+    explored(path, runs=5)
+    before = path.read_bytes()
+    with pytest.raises(MisuseError, match=f"another exploration: .*{difference}"):
+        explored(path, **more)
+    with pytest.raises(
+        MisuseError, match=r"kernel 'kernels.reduce_scatter:hand_no_epilogue' there, '\S*:builtin' here"
+    ):
+        explore(builtin, ranks=3, resume=path)
+    assert path.read_bytes() == before
+
+
+def test_the_journal_of_another_source_is_refused(tmp_path):
+    path = tmp_path / "journal"
+    explored(path, runs=5)
+    lines = path.read_text().splitlines(keepends=True)
+    rest = lines[0][len('{"crc":"01234567",') :].rstrip("\n").replace(hand.source, "0" * 16)
+    path.write_text(f'{{"crc":"{zlib.crc32(rest.encode()):08x}",{rest}\n' + "".join(lines[1:]))
+    with pytest.raises(MisuseError, match=f"source '{'0' * 16}' there, '{hand.source}' here"):
+        explored(path)
+
+
+@pytest.mark.parametrize("cut", [1, 2, 40])
+def test_a_last_line_that_was_cut_off_is_done_again(tmp_path, undisturbed, cut):
+    path = tmp_path / "journal"
+    explored(path)
+    path.write_bytes(path.read_bytes()[:-cut])
+    assert text_of(explored(path)) == undisturbed
+    assert text_of(explored(path)) == undisturbed
+    assert all(line.endswith("}") for line in path.read_text().splitlines())
+
+
+def test_damage_before_the_last_line_is_told_with_its_line(tmp_path):
+    path = tmp_path / "journal"
+    explored(path, progress=stop_at(7))
+    explored(path)
+    lines = path.read_text().splitlines(keepends=True)
+    assert len(lines) > 3
+    path.write_text("".join([lines[0], lines[1].replace('"schedule":', '"scheduIe":'), *lines[2:]]))
+    with pytest.raises(TraceError, match="line 2: damaged: its checksum does not fit"):
+        explored(path)
+    rest = '"wrong":1}'
+    path.write_text(lines[0] + f'{{"crc":"{zlib.crc32(rest.encode()):08x}",{rest}\n')
+    with pytest.raises(TraceError, match="line 2: no line of a journal"):
+        explored(path)
+
+
+def test_a_file_that_is_no_journal_is_left_alone(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("dear diary\n")
+    with pytest.raises(TraceError, match="line 1: not the first line of a journal"):
+        explored(path)
+    assert path.read_text() == "dear diary\n"
+    rest = '"found":1}'
+    path.write_text(f'{{"crc":"{zlib.crc32(rest.encode()):08x}",{rest}\n')
+    with pytest.raises(MisuseError, match="no journal of an exploration"):
+        explored(path)
+    done = CliRunner().invoke(main, ["explore", "reduce_scatter:hand", "--resume", str(path)])
+    assert done.exit_code == 2
+
+
+def test_what_a_worker_found_is_on_disk_before_its_batch_is_done_and_outlives_it(tmp_path):
+    path = tmp_path / "journal"
+    explored(path, runs=1)
+    path.write_text(path.read_text().splitlines(keepends=True)[0])
+    work = Work(
+        "kernels.reduce_scatter:hand_no_epilogue", hand.source, 3, 2, "sc", 0, behaviours=True, journal=str(path)
+    )
+    part = run_batch(Batch(work, 40, ("random:seed=1", "random:seed=2", "random:seed=3")))
+    found = [made for made in map(json.loads, path.read_text().splitlines()) if "found" in made]
+    assert [made["key"] for made in found] == list(part.first)
+    # The batch was never reported: whoever goes on, and is interrupted at once, knows of it all the same.
+    report = explored(path, progress=stop_at(1))
+    assert report.interrupted
+    assert any("first under random:seed=" in finding.shown for finding in report.findings)
+
+
+def test_a_worker_elsewhere_does_without_the_file(tmp_path):
+    path = tmp_path / "not" / "here"
+    work = Work("kernels.reduce_scatter:hand", hand.source, 3, 2, "sc", 0, behaviours=True, journal=str(path))
+    assert run_batch(Batch(work, 0, ("starve:rank=0",))).first
+    assert not path.parent.exists()
+
+
+def test_with_several_jobs_a_folder_of_witnesses_holds_a_journal(tmp_path):
+    for _ in range(2):  # the second time it starts anew
+        with ThreadPoolExecutor(1) as executor:
+            report = explored(None, save=tmp_path, executor=executor)
+        (path,) = tmp_path.glob("*.journal")
+        assert path.name == "kernels.reduce_scatter-hand_no_epilogue-P3-calls2-sc.journal"
+        assert sum(part["count"] for part in parts_of(path)) == RUNS
+    facts = {finding.to_json()["why"] for finding in report.findings}
+    assert {failure["finding"]["why"] for part in parts_of(path) for failure in part["first"].values()} >= facts
+
+
+def test_a_part_comes_back_from_json_as_it_was():
+    work = Work("kernels.reduce_scatter:hand_no_epilogue", hand.source, 3, 2, "sc", 0, behaviours=True)
+    part = run_batch(Batch(work, 7, ("starve:rank=0", "random:seed=5", "pos:seed=1")))
+    assert part.first
+    assert len(part.behaviours) == 3
+    assert Part.of_json(json.loads(json.dumps(part.to_json()))) == part
+
+
+def test_parts_that_overlap_count_each_schedule_once(tmp_path):
+    subject = {"what": "this"}
+    journal = Journal(tmp_path / "j", subject)
+    for start, count in [(4, 4), (0, 4), (0, 6), (8, 0)]:
+        journal.add(Part(start, count))
+    journal.close()
+    again = Journal(tmp_path / "j", subject)
+    again.close()
+    assert [(part.start, part.stop) for part in again.parts] == [(0, 4), (4, 8)]
+
+
+def test_the_command_resumes(tmp_path):
+    command = ["explore", "reduce_scatter:hand", "-P", "2", "--json", "--resume", str(tmp_path / "j")]
+    first = json.loads(CliRunner().invoke(main, [*command, "--runs", "10"]).stdout)
+    again = json.loads(CliRunner().invoke(main, [*command, "--runs", "30"]).stdout)
+    assert (first["schedules"], again["schedules"]) == (11, 31)
+    assert sum(part["count"] for part in parts_of(tmp_path / "j")) == 30
