@@ -293,7 +293,9 @@ class _Check:
         part = min(budget, 50)
         try:
             explored = await exploring.run(part)
-            while part < budget and not explored.over and explored.estimate < HOPELESS * budget:
+            while (
+                part < budget and not (explored.over or explored.interrupted) and explored.estimate < HOPELESS * budget
+            ):
                 part = min(2 * part, budget)
                 explored = await exploring.run(part)
         except DivergenceError as error:

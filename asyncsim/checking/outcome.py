@@ -101,6 +101,8 @@ class Judge:
         self._right: list[list[str | None]] | None = None
         self._reference: list[list[Any]] | None = None
         self._reference_digests: list[list[str | None]] = []
+        self.steps = 0
+        """How long the reference is."""
 
     def digests(self, run: Run) -> list[list[str | None]]:
         """Return a digest of every output, None where there is none."""
@@ -108,6 +110,7 @@ class Judge:
 
     def take_as_reference(self, run: Run) -> None:
         """Let a complete run stand for the golden where the kernel has none."""
+        self.steps = len(run.choices)
         if run.ending == COMPLETE:
             self._reference = run.outputs
             self._reference_digests = self.digests(run)

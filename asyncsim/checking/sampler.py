@@ -12,6 +12,7 @@ from asyncsim.checking.cause import Causes
 from asyncsim.checking.part import Failure, Part
 from asyncsim.machine.direct import drive
 from asyncsim.machine.simulate import simulate
+from asyncsim.schedulers.fair import FairAtLast
 from asyncsim.schedulers.table import make
 from asyncsim.trace.errors import KernelError
 from asyncsim.trace.event import STOPPED
@@ -42,7 +43,7 @@ class Sampler:
 
     def run(self, number: int, text: str) -> Part:
         """Run the schedule with this number in the plan, and this text; return the part of it alone."""
-        taken = Taken(make(text))
+        taken = self._taken(text)
         try:
             run = drive(self.case, taken)
         except KernelError as error:
@@ -51,12 +52,16 @@ class Sampler:
 
     async def here(self, number: int, text: str) -> Part:
         """Do the same; trio's other tasks, Ctrl-C and cancellations get their turn before the run."""
-        taken = Taken(make(text))
+        taken = self._taken(text)
         try:
             run = await simulate.aio(self.case, taken, engine="direct")
         except KernelError as error:
             return self.judged(number, text, taken, error)
         return self.judged(number, text, taken, run)
+
+    def _taken(self, text: str) -> Taken:
+        """Make the scheduler; in a run that goes on and on it becomes a fair one."""
+        return Taken(FairAtLast(make(text), 1000 + 4 * self._judge.steps))
 
     def judged(self, number: int, text: str, taken: Taken, came: Run | KernelError) -> Part:
         """Return the part of one schedule, of which this came."""
