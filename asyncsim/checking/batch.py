@@ -38,6 +38,7 @@ class Work:
         ranks, calls, memory, seed: of the case.
         behaviours: whether to tell behaviours apart.
         journal: the file that takes what is found at once, if it can be reached; or None.
+        max_steps, edits: of the case.
 
     """
 
@@ -49,6 +50,8 @@ class Work:
     seed: int
     behaviours: bool
     journal: str | None = None
+    max_steps: int | None = None
+    edits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,7 @@ class _Here(threading.local):
 
     work: Work | None = None
     sampler: Sampler
+    judge: Judge
 
 
 _here = _Here()
@@ -138,6 +142,22 @@ def run_batch(batch: Batch) -> Part:
     return whole
 
 
+def prepared(work: Work) -> Judge:
+    """Return the judge of a work's case, made in this thread once.
+
+    Raises:
+        MisuseError: the kernel has another source here.
+
+    """
+    _sampler(work)
+    return _here.judge
+
+
+def told_to_stop() -> bool:
+    """Say whether the pool of this process is to stop."""
+    return bool(_stops) and _stops[0].is_set()
+
+
 def _sampler(work: Work) -> Sampler:
     if _here.work != work:
         kernel = locate(work.kernel)
@@ -146,10 +166,11 @@ def _sampler(work: Work) -> Sampler:
                 f"{work.kernel} has another source in process {os.getpid()}, which was to run it: {kernel.source} "
                 f"there, {work.source} here; give every worker the same files, and start them anew"
             )
-        case = Case(kernel, work.ranks, work.calls, work.memory, work.seed)
+        case = Case(kernel, work.ranks, work.calls, work.memory, work.seed, work.max_steps, work.edits)
         judge = Judge(case)
         judge.take_as_reference(drive(case, Fifo()))
         _here.sampler = Sampler(case, judge, behaviours=work.behaviours)
+        _here.judge = judge
         _here.work = work
     return _here.sampler
 

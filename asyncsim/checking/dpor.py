@@ -19,14 +19,20 @@ How this differs: waits. The original knows locks, whose races can be judged one
   also for waits that still stand there at the end; and every first step towards the wait becomes a branch.
 * A step that ends the run early (an overflow, an exception) hides what would have come: every actor
   that was ready there becomes a branch.
+
+A search can be confined to what lies below a prefix of steps. It then leaves out the branches that
+its races ask for above, which is right if every alternative there is another search's: see
+`asyncsim.checking.split`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from asyncsim.checking.prefixes import Learnt, Prefix, Step
 from asyncsim.checking.relation import BLOCKING, Relation, holds
 from asyncsim.checking.trail import Trail, members
+from asyncsim.trace.errors import DivergenceError
 from asyncsim.trace.op import LAND, NOTIFY, WAIT
 
 if TYPE_CHECKING:
@@ -94,18 +100,31 @@ class Tree:
     Args:
         starts: the values of the cells at the start, by slot.
         model: the memory model.
+        prefix: what the search is confined to; None: it is not.
+
+    Attributes:
+        over: nothing is left.
+        outgrown: the search has learnt what its prefix does not know, and is over.
 
     """
 
-    def __init__(self, starts: Sequence[int], model: Model) -> None:
+    def __init__(self, starts: Sequence[int], model: Model, prefix: Prefix | None = None) -> None:
         """Start with the empty execution."""
         self.relation = Relation(model)
         self.path: list[Branching] = []
         self.trail = Trail(self.relation, starts)
         self._starts = starts
-        self.redundant = False
+        self.redundant = self.over = self.outgrown = False
         self._fresh = True
         self._shared = 0  # so many steps were taken apart after an earlier execution
+        self._prefix = prefix
+        self._given: tuple[Step, ...] = ()
+        self._floor = 0  # nothing is planned before this step
+        if prefix is not None:
+            self.relation.tight |= prefix.learnt.tight
+            self.relation.adding |= prefix.learnt.adding
+            self._given = prefix.fixed + prefix.path
+            self._floor = len(prefix.fixed)
 
     def arrive(self, step: int, ready: Sequence[Op]) -> Branching | None:
         """Return the state at this step of the present execution; None once nobody is awake.
@@ -118,7 +137,9 @@ class Tree:
             return self.path[step]
         if self.redundant:
             return None
-        asleep = self.path[-1].asleep_after(self.relation) if self.path else {}
+        if step < len(self._given):
+            return self._resume(self._given[step], step, ready)
+        asleep = self._asleep()
         awake = [op for op in ready if op.actor.name not in asleep]
         if not awake:
             self.redundant = True
@@ -126,6 +147,20 @@ class Tree:
         state = Branching({op.actor.name: op for op in ready}, asleep)
         state.chosen = self.first(awake)
         state.planned.append(state.chosen)
+        self.path.append(state)
+        return state
+
+    def _asleep(self) -> dict[str, Op]:
+        return self.path[-1].asleep_after(self.relation) if self.path else {}
+
+    def _resume(self, given: Step, step: int, ready: Sequence[Op]) -> Branching:
+        """Return the state at a step that is given."""
+        state = Branching({op.actor.name: op for op in ready}, self._asleep())
+        state.chosen, state.done, state.planned = given.chosen, list(given.done), list(given.planned)
+        missing = [name for name in (state.chosen, *state.done) if name not in state.ready]
+        if missing:
+            now = ", ".join(state.ready)
+            raise DivergenceError(f"the same choices led elsewhere: {missing[0]} is not ready; now {now}", step=step)
         self.path.append(state)
         return state
 
@@ -139,16 +174,37 @@ class Tree:
         """
         fresh, self._fresh = self._fresh, False
         self.redundant = False
-        if self.relation.tighten(self._starts, self.trail.ops) and not self._start_over(fresh=fresh):
-            return True
-        if cut_short and 0 < len(self.path) == len(self.trail.ops):
+        self._given = ()
+        if self.relation.tighten(self._starts, self.trail.ops):
+            if self._prefix is not None:
+                self.outgrown = self.over = True
+                return False
+            if not self._start_over(fresh=fresh):
+                return True
+        if cut_short and self._floor < len(self.path) == len(self.trail.ops):
             self.path[-1].plan(self.path[-1].ready)
         self._take_apart(waiting)
-        while self.path and not self.path[-1].turn():
+        while len(self.path) > self._floor and not self.path[-1].turn():
             self.path.pop()
         self._shared = max(len(self.path) - 1, 0)
         self.trail.cut(self._shared)
-        return bool(self.path)
+        self.over = len(self.path) <= self._floor
+        return not self.over
+
+    @property
+    def learnt(self) -> Learnt:
+        """What the search knows of the case."""
+        return Learnt(frozenset(self.relation.tight), frozenset(self.relation.adding))
+
+    @property
+    def rest(self) -> Prefix | None:
+        """What is left of the search below its prefix; None if nothing is."""
+        if self._prefix is None or self.over:
+            return None
+        if self._given or not self.path:  # its first execution did not come to its end
+            return self._prefix
+        path = [Step(state.chosen, tuple(state.done), tuple(state.planned)) for state in self.path[self._floor :]]
+        return Prefix(self._prefix.learnt, self._prefix.fixed, tuple(path))
 
     def _start_over(self, *, fresh: bool) -> bool:
         """Order the steps anew by a relation that has changed; say whether this execution can still be used."""
@@ -180,10 +236,10 @@ class Tree:
     def explored(self) -> float:
         """The share of the tree that lies behind, if all branches of a state are alike (Knuth's assumption)."""
         share, part = 0.0, 1.0
-        for state in self.path:
+        for state in self.path[self._floor :]:
             part /= max(state.width, 1)
             share += part * len(state.done)
-        return share if self.path else 1.0
+        return 1.0 if self.over else share
 
     def first(self, awake: Sequence[Op]) -> str:
         """Choose who goes first in a new state: a plain wait, else who has done least, a notify last.
@@ -202,7 +258,7 @@ class Tree:
         return min(awake, key=key).actor.name
 
     def _on_path(self, steps: Iterable[int]) -> list[int]:
-        return [step for step in steps if step < len(self.path)]
+        return [step for step in steps if self._floor <= step < len(self.path)]
 
     def _plan_towards(self, step: int, past: int, actor: str) -> None:
         """Before `step`, plan a first step of `past`, at the end of which `actor` goes."""

@@ -7,11 +7,12 @@ nothing lets pass is not among the ready operations, so it is never explored as 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.dpor import Tree
-from asyncsim.checking.explore import Failure, Progress
+from asyncsim.checking.part import Failure
+from asyncsim.checking.tally import Progress
 from asyncsim.machine.simulate import Blocking, simulate
 from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.digest import digest_bytes
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from asyncsim.checking.outcome import Judge
+    from asyncsim.checking.prefixes import Learnt, Prefix
     from asyncsim.machine.case import Case, Run
     from asyncsim.trace.op import Op
     from asyncsim.trace.world import Actor
@@ -48,6 +50,8 @@ class Exhausted:
         results: a digest of the outputs of every end state.
         failures: the first execution of each kind of failure.
         interrupted: Ctrl-C ended it early.
+        distinct: no execution is there for another's sake, but for redundant ones. Where parts were searched
+            each for itself, some may be: all orders of a wait and adds that it did not need, above the cut.
 
     """
 
@@ -59,6 +63,7 @@ class Exhausted:
     results: frozenset[str]
     failures: tuple[Failure, ...]
     interrupted: bool = False
+    distinct: bool = True
 
     @property
     def over(self) -> bool:
@@ -94,11 +99,18 @@ async def exhaust(
     return await Exhausting(case, judge, on_run, progress).run(budget)
 
 
+LONGER, MOST_CUT = 200, 10
+"""An execution that becomes twice as long as the fair run, and by so many steps longer, is cut short: it polls what
+another would write, and there are endlessly many such. After so many of them the exploration ends, incomplete."""
+
+
 class Exhausting:
     """An exhaustive exploration under way; it can be continued with another budget.
 
     Args:
         case, judge, on_run, progress: as of `exhaust`.
+        prefix: the part of the schedules that is explored; None: all. Of a part, `rest` tells what is left, and
+            where it learns what its prefix does not know, it is given up, incomplete.
 
     """
 
@@ -108,17 +120,20 @@ class Exhausting:
         judge: Judge,
         on_run: Callable[[Run], None] | None = None,
         progress: Callable[[Progress], None] | None = None,
+        prefix: Prefix | None = None,
     ) -> None:
         """Start with nothing run."""
-        self._case = case
+        self._short = 0 < judge.steps < (case.step_limit - LONGER) // 2
+        self._case = replace(case, max_steps=2 * judge.steps + LONGER) if self._short else case
+        self._cut = 0
+        self._over_long = False
         self._judge = judge
         self._on_run = on_run
         self._progress = progress
-        self._starts = [
-            signal.start for signal in case.world.signals for _ in range(signal.cells_a_rank * case.world.ranks)
-        ]
-        self._tree = Tree(self._starts, model_of(case.memory))
-        self._walk = _Walk(self._tree)
+        world = self._case.world
+        self._starts = [signal.start for signal in world.signals for _ in range(signal.cells_a_rank * world.ranks)]
+        self._tree = Tree(self._starts, model_of(case.memory), prefix)
+        self._walk = Walk(self._tree)
         self._executions = self._redundant = 0
         self._over = self._limited = self._interrupted = False
         self._ends: set[str] = set()
@@ -129,7 +144,7 @@ class Exhausting:
     async def run(self, budget: int) -> Exhausted:
         """Go on until there is nothing left, `budget` executions were made in all, or Ctrl-C comes."""
         try:
-            while not self._over and self._executions < budget:
+            while not (self._over or self._over_long) and self._executions < budget:
                 waiting, cut_short = await self._execute()
                 self._executions += 1
                 self._redundant += self._tree.redundant
@@ -140,10 +155,31 @@ class Exhausting:
                     self._progress(Progress(self._executions, self._estimate(), len(self._failures)))
         except KeyboardInterrupt:
             self._interrupted = True
+        complete = self._over and not self._limited and not self._tree.outgrown
         return Exhausted(
-            self._executions, self._redundant, self._over and not self._limited, self._estimate(),
+            self._executions, self._redundant, complete, self._estimate(),
             frozenset(self._ends), frozenset(self._results), tuple(self._failures.values()), self._interrupted,
         )  # fmt: skip
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left to run, or is worth it: too many executions had to be cut short."""
+        return self._over or self._over_long
+
+    @property
+    def limited(self) -> bool:
+        """Whether a run met the limit of steps."""
+        return self._limited
+
+    @property
+    def rest(self) -> Prefix | None:
+        """What is left of the part that is explored; None if nothing is."""
+        return self._tree.rest
+
+    @property
+    def learnt(self) -> Learnt:
+        """What is known of the case by now."""
+        return self._tree.learnt
 
     def _estimate(self) -> int:
         explored = self._tree.explored
@@ -157,6 +193,11 @@ class Exhausting:
             why = f"the kernel raises under this schedule: {error}"
             self._note("raises", Finding("wrong-result", why, harmful=True), None)
             self._add_end(STOPPED, (), ())
+            return (), True
+        if self._short and run.ending == STEP_LIMIT:
+            self._limited = True
+            self._cut += 1
+            self._over_long = self._cut >= MOST_CUT
             return (), True
         outputs = [part or "" for parts in self._judge.digests(run) for part in parts]
         shown = " ".join((run.ending, *outputs, *run.unwritten))
@@ -194,10 +235,11 @@ class Exhausting:
         self._ends.add(digest_bytes(f"{result} {' '.join(cells)} ".encode() + contents))
 
 
-class _Walk:
+class Walk:
     """The scheduler of an exploration: along the path of the tree, and on from its end."""
 
     def __init__(self, tree: Tree) -> None:
+        """Follow this tree."""
         self._tree = tree
         self._step = 0
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.batch import Batch, Work, check_not_nested, travelling
+from asyncsim.checking.exhaustive import BUDGET, explore_exhaustively
 from asyncsim.checking.keep import Keeper
 from asyncsim.checking.outcome import Judge
 from asyncsim.checking.parallel import Crew, Spread, cores
@@ -59,6 +60,8 @@ async def explore(  # noqa: PLR0913 - each is a choice of the user's
     behaviours: bool = True,
     save: Path | None = None,
     progress: Callable[[Progress], None] | None = None,
+    exhaustive: bool = False,
+    budget: int = BUDGET,
 ) -> Report:
     """Run many schedules and report what failed in any of them.
 
@@ -81,9 +84,13 @@ async def explore(  # noqa: PLR0913 - each is a choice of the user's
         save: a directory; the first witness of each kind of failure is written there at once. With several
             jobs a journal too, into which a worker writes what it finds before anything else.
         progress: called after every schedule; with several jobs after every batch.
+        exhaustive: run every inequivalent execution instead. `runs` and `behaviours` say nothing then; the report
+            differs with `jobs` in how many executions were made, and in which of them show a failure.
+        budget: how many executions that may take.
 
     Returns:
-        A report: REFUTED, or SURVIVED so many schedules. Ctrl-C ends it early with what was learnt.
+        A report: REFUTED, or SURVIVED so many schedules; where all were to be run, EXHAUSTED if they were.
+        Ctrl-C ends it early with what was learnt.
 
     Raises:
         MisuseError: an argument cannot be right; other processes cannot find the kernel, or find
@@ -97,6 +104,12 @@ async def explore(  # noqa: PLR0913 - each is a choice of the user's
         raise MisuseError(f"jobs={jobs!r}; give how many processes may run schedules, or 0 for one a core")
     started = time.perf_counter()
     case = Case(kernel, ranks, calls, memory, seed)
+    if exhaustive:
+        if scheduler is not None or resume is not None:
+            raise MisuseError("an exhaustive exploration chooses the schedules itself, and keeps no journal to resume")
+        return await explore_exhaustively(
+            case, budget=budget, jobs=jobs or cores(), executor=executor, engine=engine, save=save, progress=progress
+        )
     crew = None
     if executor is not None or jobs != 1:
         check_not_nested()

@@ -49,12 +49,16 @@ class Crew:
     Args:
         jobs: how many at a time.
         executor: runs them; None: a pool of so many processes, made here.
+        run: what is done with a batch; it travels by its name.
 
     """
 
-    def __init__(self, jobs: int, executor: Executor | None = None) -> None:
+    def __init__(
+        self, jobs: int, executor: Executor | None = None, *, run: Callable[[Batch], Part] = run_batch
+    ) -> None:
         """Start nobody yet."""
         self.jobs = jobs
+        self._run = run
         self._lent = executor
         # Spawned, not forked: a fork copies locks that threads of this process may hold.
         self._context = multiprocessing.get_context("spawn")
@@ -64,12 +68,12 @@ class Crew:
     def submit(self, batch: Batch) -> Future[Part]:
         """Have a batch run."""
         if self._lent is not None:
-            return self._lent.submit(run_batch, batch)
+            return self._lent.submit(self._run, batch)
         if self._own is None:
             stop = self._stop = self._context.Event()
             self._own = ProcessPoolExecutor(self.jobs, mp_context=self._context, initializer=begin, initargs=(stop,))
         with _undisturbed():
-            return self._own.submit(run_batch, batch)
+            return self._own.submit(self._run, batch)
 
     def renew(self) -> None:
         """Throw a broken pool away; the next batch makes another.

@@ -34,9 +34,31 @@ def exhaustion_scope(explored: Exhausted, case: Case) -> str:
         "one execution, to which all schedules are equivalent,"
         if number == 1
         else f"all {number} inequivalent executions"
+        if explored.distinct
+        else f"{number} executions, among them all inequivalent ones,"
     )
     differ = "" if len(explored.results) == 1 else f" ({len(explored.results)} different results, none of them wrong)"
     return f"one run does not decide; {runs} of {_limits(case)} were run, and none fails{differ}"
+
+
+def exploration_scope(explored: Exhausted, case: Case) -> str:
+    """Say how far an exhaustive exploration came that found a failure, or did not come to its end."""
+    limits = _limits(case)
+    made = explored.executions - explored.redundant
+    if explored.complete and not explored.distinct:
+        return f"{made} executions of {limits} were run, among them all inequivalent ones"
+    if explored.complete:
+        runs = (
+            f"all {made} inequivalent executions"
+            if made > 1
+            else "one execution, to which all schedules are equivalent,"
+        )
+        return f"{runs} of {limits} {'were' if made > 1 else 'was'} run"
+    end = " before it was interrupted" if explored.interrupted else ""
+    return (
+        f"{explored.executions} executions of {limits} were run{end}, of about {max(explored.estimate, made)} "
+        "inequivalent ones; nothing is said of the others"
+    )
 
 
 def _limits(case: Case) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from asyncsim.checking.exhaustive import BUDGET
 from asyncsim.checking.explore import RUNS, Progress, explore
 from asyncsim.checking.parallel import cores
 from asyncsim.cli.completion import complete_kernels, complete_schedulers
@@ -95,6 +96,13 @@ def dask_executor(address: str | None) -> Iterator[tuple[Executor, int] | None]:
     show_default=True,
     help="Count the different orders of conflicting operations that were seen; costs about a tenth.",
 )
+@click.option(
+    "--exhaustive", is_flag=True, help="Run every inequivalent execution instead; without --scheduler and --resume."
+)
+@click.option(
+    "--budget", type=click.IntRange(min=1), default=BUDGET, show_default=True,
+    help="How many executions --exhaustive may take.",
+)  # fmt: skip
 @engine_option
 @shared_options
 @click.pass_context
@@ -108,13 +116,16 @@ def explore_command(  # noqa: PLR0913 - one argument an option
     dask: str | None,
     resume: Path | None,
     behaviours: bool,
+    exhaustive: bool,
+    budget: int,
     engine: Engine,
     options: Options,
 ) -> None:
     """Run a kernel under many schedules.
 
     What survives them is not proved; `asyncsim check` proves. Ctrl-C ends it early and reports what
-    was found until then; with --resume the same command goes on from there.
+    was found until then; with --resume the same command goes on from there. Where not too much can
+    happen, --exhaustive runs all that can, and says so.
 
     \b
     Examples:
@@ -122,6 +133,7 @@ def explore_command(  # noqa: PLR0913 - one argument an option
         asyncsim explore my_kernels.py:all_reduce --scheduler random --runs 10000 --save witnesses
         asyncsim explore reduce_scatter:hand --runs 1000000 --jobs auto --resume hand.journal
         asyncsim explore reduce_scatter:hand --runs 1000000 --dask tcp://10.0.0.1:8786
+        asyncsim explore all_reduce:mesh --exhaustive --jobs auto
     """  # noqa: D301 - click keeps the lines after a backspace as they are
     if resume is not None and len(kernels) * len(options.ranks) > 1:
         raise click.UsageError("--resume is the journal of one exploration; give one kernel and one P")
@@ -147,6 +159,8 @@ def explore_command(  # noqa: PLR0913 - one argument an option
                 behaviours=behaviours,
                 save=options.save,
                 progress=progress,
+                exhaustive=exhaustive,
+                budget=budget,
             )
 
         status = judge_all(kernels, options, judge)

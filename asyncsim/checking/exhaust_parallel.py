@@ -1,0 +1,237 @@
+"""Exhaustive exploration by several workers, each below another prefix.
+
+Rounds: every part is searched for so many executions; then come what is left of them, and, if these
+are few, they are cut again. What a round does depends on what the one before showed and on nothing
+else, so who was faster does not matter.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from asyncsim.checking.batch import Work, check_not_nested, travelling
+from asyncsim.checking.below import Below, Searched, kind_of, run_below
+from asyncsim.checking.exhaust import Exhausted, Exhausting
+from asyncsim.checking.parallel import Crew, Spread
+from asyncsim.checking.prefixes import Learnt, Prefix
+from asyncsim.checking.split import split
+from asyncsim.checking.tally import Progress
+from asyncsim.machine.simulate import Blocking
+from asyncsim.trace.errors import DivergenceError, MisuseError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from concurrent.futures import Executor
+
+    from asyncsim.checking.outcome import Judge
+    from asyncsim.checking.part import Failure, Part
+    from asyncsim.machine.case import Case
+
+PARTS = 8
+"""Parts for each worker: some are much larger than others."""
+FIRST = 50
+"""So many executions are made by one process first: mostly that is all there are."""
+SLICE, LARGEST = 50, 3200
+"""Executions of a part in the first round; twice as many in the next, until there are so many."""
+
+
+@Blocking
+async def exhaust_parallel(  # noqa: PLR0913 - each is a choice of the user's
+    case: Case,
+    judge: Judge,
+    *,
+    budget: int,
+    jobs: int = 1,
+    executor: Executor | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    found: Callable[[Failure], Awaitable[None]] | None = None,
+) -> Exhausted:
+    """Run every inequivalent execution of a case, or as many as the budget allows, by several workers.
+
+    Ends, results, kinds of failures and completeness are those of `asyncsim.checking.exhaust.exhaust`. The
+    number of executions is not: above the cut every operation that is awake is tried, a wait before and
+    after adds that it does not need, too; more executions turn out to be redundant; the first are made
+    again. It depends on `jobs`, as do the schedules that show the failures, and what is seen if the
+    budget ends it; not on who runs them. Where an overflow or an exception ends a run early, what had
+    come by then may differ: that it happens is told.
+
+    Args:
+        case: what is run.
+        judge: says what is wrong with a run; workers make their own, with the fair run as the reference.
+        budget: how many executions at most.
+        jobs: how many workers; 1: this process alone, unless there is an executor.
+        executor: runs the parts; None: a pool of processes.
+        progress: called after every execution here, and after every part elsewhere.
+        found: called with each failure of a new kind: before long, and always in the same order.
+
+    Raises:
+        DivergenceError: the kernel did not do the same again under the same schedule.
+        MisuseError: the budget allows no run; other processes cannot find the kernel.
+
+    """
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+        raise MisuseError(f"budget={budget!r}; exhaustive exploration makes at least one execution")
+    if executor is None and jobs == 1:
+        return await _alone(Exhausting(case, judge, progress=progress), budget, found)
+    check_not_nested()
+    travelling(case.kernel)
+    crew = Crew(jobs, executor, run=run_below)
+    return await Dividing(case, judge, crew, progress=progress, found=found).run(budget)
+
+
+async def _alone(exploring: Exhausting, budget: int, found: Callable[[Failure], Awaitable[None]] | None) -> Exhausted:
+    part = told = 0
+    while True:
+        part = min(max(2 * part, SLICE), budget)
+        explored = await exploring.run(part)
+        for failure in explored.failures[told:]:
+            told += 1
+            if found is not None:
+                await found(failure)
+        if exploring.over or explored.interrupted or part == budget:
+            return explored
+
+
+class Dividing:
+    """An exhaustive exploration that is divided.
+
+    Args:
+        case, judge, progress, found: as of `exhaust_parallel`.
+        crew: searches the parts; it is closed in the end.
+        parts: into how many the tree is cut; None: so many for each worker.
+        first: how many executions are made here before that; None: a few.
+
+    """
+
+    def __init__(  # noqa: PLR0913 - as above
+        self,
+        case: Case,
+        judge: Judge,
+        crew: Crew,
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        found: Callable[[Failure], Awaitable[None]] | None = None,
+        parts: int | None = None,
+        first: int | None = None,
+    ) -> None:
+        """Start with nothing run."""
+        self._case = case
+        self._judge = judge
+        self._crew = crew
+        self._progress = progress
+        self._found = found
+        self._wanted = PARTS * crew.jobs if parts is None else parts
+        self._first = FIRST if first is None else first
+        self._executions = self._redundant = 0
+        self._limited = self._interrupted = False
+        self._ends: frozenset[str] = frozenset()
+        self._results: frozenset[str] = frozenset()
+        self._failures: dict[str, Failure] = {}
+        self._open: list[tuple[Prefix, int]] = []
+        """What is left, with how many executions that may be."""
+        self._round: dict[int, Searched] = {}
+        kernel = case.kernel
+        self._work = Work(
+            kernel.ref, kernel.source, case.ranks, case.calls, case.memory, case.seed, behaviours=False,
+            max_steps=case.max_steps, edits=tuple(map(str, case.edits)),
+        )  # fmt: skip
+
+    async def run(self, budget: int) -> Exhausted:
+        """Explore until nothing is left, the budget is used up, or Ctrl-C comes."""
+        try:
+            here = Exhausting(self._case, self._judge, progress=self._progress)
+            explored = await _alone(here, min(self._first, budget), self._found)
+            if here.over or explored.interrupted or explored.executions == budget:
+                return explored
+            self._take_over(explored)
+            learnt = here.learnt
+            while (now := await self._explore(learnt, budget)) != learnt:
+                learnt = now
+                self._redundant = self._executions
+        except KeyboardInterrupt:
+            self._interrupted = True
+        finally:
+            self._crew.close()
+        complete = not self._open and not self._limited and not self._interrupted
+        return Exhausted(
+            self._executions, self._redundant, complete, self._estimate(), self._ends, self._results,
+            tuple(self._failures.values()), self._interrupted, distinct=False,
+        )  # fmt: skip
+
+    def _take_over(self, explored: Exhausted) -> None:
+        """Keep what the executions have shown that were made here; they will be made again."""
+        self._executions = self._redundant = explored.executions
+        self._ends, self._results = explored.ends, explored.results
+        self._failures = {kind_of(failure): failure for failure in explored.failures}
+        self._open = [(Prefix(Learnt()), explored.estimate)]
+
+    async def _explore(self, learnt: Learnt, budget: int) -> Learnt:
+        """Explore all from the start; return what was learnt if that is more than was known, which ends it early."""
+        everything = Prefix(learnt)
+        self._open = [(everything, self._estimate())]
+        await self._cut()
+        size = SLICE
+        while self._open and (left := budget - self._executions) > 0:
+            now, later = self._open[:left], self._open[left:]
+            share = min(size, left // len(now))
+            await self._search([part for part, _ in now], share)
+            known = learnt
+            for searched in self._round.values():
+                known |= searched.learnt
+            if known != learnt:
+                self._open = [(everything, 1)]
+                return known
+            rests = [(part.rest, part.estimate - part.count) for part in self._round.values()]
+            self._open = [(rest, max(number, 1)) for rest, number in rests if rest is not None] + later
+            if 0 < len(self._open) < 2 * self._crew.jobs and self._wanted > 1:
+                await self._cut()
+            size = min(2 * size, LARGEST)
+        return learnt
+
+    async def _cut(self) -> None:
+        """Cut what is left into as many parts as are wanted."""
+        total = sum(number for _, number in self._open)
+        parts = await split(self._case, [part for part, _ in self._open], self._wanted)
+        self._open = [(part, max(total // len(parts), 1)) for part in parts]
+
+    async def _search(self, parts: list[Prefix], share: int) -> None:
+        """Search each of the parts for so many executions, and take what they show, in their order."""
+        batches = [Below(self._work, number, ("",), part, share) for number, part in enumerate(parts)]
+        self._round = {}
+        spread = Spread(self._crew, self._arrive)
+        try:
+            await spread.run(iter(batches))
+        except KeyboardInterrupt:
+            self._progress = None  # who watched may be what interrupted it
+            await spread.wind_down()
+            raise
+        finally:
+            self._round = dict(sorted(self._round.items()))
+            for searched in self._round.values():
+                await self._take(searched)
+
+    async def _arrive(self, part: Part) -> None:
+        if not isinstance(part, Searched):
+            raise TypeError(f"{type(part).__name__} is nothing that a search below a prefix returns")
+        self._round[part.start] = part
+        if self._progress is not None:
+            done = self._executions + sum(searched.count for searched in self._round.values())
+            self._progress(Progress(done, max(self._estimate(), done), len(self._failures)))
+
+    async def _take(self, searched: Searched) -> None:
+        if searched.diverged is not None:
+            reason, step = searched.diverged
+            raise DivergenceError(reason, step=step)
+        self._executions += searched.count
+        self._redundant += searched.redundant
+        self._limited |= searched.limited
+        self._ends |= searched.ends
+        self._results |= searched.results
+        for key, failure in searched.first.items():
+            if key not in self._failures:
+                self._failures[key] = failure
+                if self._found is not None:
+                    await self._found(failure)
+
+    def _estimate(self) -> int:
+        return max(self._executions - self._redundant + sum(number for _, number in self._open), 1)

@@ -1,0 +1,100 @@
+"""The report of an exhaustive exploration that is asked for by itself, without a proof being tried first."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from asyncsim.checking.exhaust_parallel import exhaust_parallel
+from asyncsim.checking.keep import Keeper
+from asyncsim.checking.outcome import Judge
+from asyncsim.checking.report import EXHAUSTED, REFUTED, SURVIVED, Report
+from asyncsim.checking.scope import exhaustion_scope, exploration_scope
+from asyncsim.machine.simulate import simulate
+from asyncsim.schedulers.fifo import Fifo
+from asyncsim.trace.errors import DivergenceError
+from asyncsim.trace.event import STOPPED
+from asyncsim.trace.finding import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Executor
+    from pathlib import Path
+
+    from asyncsim.checking.exhaust import Exhausted
+    from asyncsim.checking.part import Failure
+    from asyncsim.checking.tally import Progress
+    from asyncsim.machine.case import Case
+    from asyncsim.machine.simulate import Engine
+
+BUDGET = 100_000
+"""How many executions it makes at most; a check, which tries it when a proof fails, is content with fewer."""
+
+
+async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user's
+    case: Case,
+    *,
+    budget: int = BUDGET,
+    jobs: int = 1,
+    executor: Executor | None = None,
+    engine: Engine = "trio",
+    save: Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Report:
+    """Run every inequivalent execution of a case: EXHAUSTED, REFUTED, or SURVIVED if the budget ends it.
+
+    Args:
+        case: what is run.
+        budget: how many executions at most.
+        jobs: how many processes; 1: this one alone.
+        executor: runs the parts instead.
+        engine: of the fair run that comes first.
+        save: a directory; the first witness of each kind of failure is written there before long.
+        progress: called after every execution here, and after every part elsewhere.
+
+    Raises:
+        MisuseError: the budget allows no run; other processes cannot find the kernel.
+
+    """
+    started = time.perf_counter()
+    keeper = Keeper(case, save)
+    findings: list[Finding] = []
+
+    async def keep(failure: Failure) -> None:
+        findings.append(failure.finding)  # Ctrl-C while the witness is written must not lose it
+        if failure.ending:
+            ending = None if failure.ending == STOPPED else failure.ending
+            findings[-1] = await keeper.keep(failure.finding, failure.choices, ending=ending)
+
+    # Recorded: only then are forgotten awaits noticed.
+    fair = await simulate.aio(case, Fifo(), record="fifo", engine=engine)
+    judge = Judge(case)
+    judge.take_as_reference(fair)
+    try:
+        explored = await exhaust_parallel.aio(
+            case, judge, budget=budget, jobs=jobs, executor=executor, progress=progress, found=keep
+        )
+        scope = _scope(explored, case, failed=bool(findings))
+    except DivergenceError as error:
+        why = f"the same schedule does not give the same run again: {error}"
+        findings.append(Finding("hidden-state", why, harmful=True))
+        explored, scope = None, "a schedule was run twice"
+    whole = explored is not None and explored.complete
+    return Report(
+        case,
+        REFUTED if any(finding.harmful for finding in findings) else EXHAUSTED if whole else SURVIVED,
+        scope,
+        findings,
+        judge.notes(fair),
+        schedules=1 + (explored.executions if explored is not None else 0),
+        steps=len(fair.choices),
+        seconds=time.perf_counter() - started,
+        interrupted=explored is not None and explored.interrupted,
+    )
+
+
+def _scope(explored: Exhausted, case: Case, *, failed: bool) -> str:
+    if failed or not explored.complete:
+        return exploration_scope(explored, case)
+    return exhaustion_scope(replace(explored, executions=explored.executions - explored.redundant), case)
