@@ -321,3 +321,28 @@ async def test_a_kernel_with_hidden_state_is_refuted_not_explored():
     assert report.verdict == "REFUTED"
     assert report.findings[0].kind == "hidden-state"
     assert "the same schedule does not give the same run again" in report.findings[0].why
+
+
+def test_a_poll_by_loads_is_cut_short_and_no_finding():
+    flag = Window("flag", (1,), initialised=True)
+
+    @kernel(memory=[flag])
+    async def spin(rank, flag):
+        await rank.store(flag.at((rank.id + 1) % rank.size)[0], 5.0)
+        while await rank.load(flag[0]) != 5.0:
+            pass
+
+    report = check(spin, ranks=3, calls=1, samples=40)
+    assert report.verdict == "SURVIVED"
+    assert {finding.kind for finding in report.findings} == {"race"}  # benign: the same bits both ways
+
+
+def test_a_poll_that_nobody_answers_is_a_finding_all_the_same():
+    flag = Window("flag", (1,), initialised=True)
+
+    @kernel(memory=[flag])
+    async def deaf(rank, flag):
+        while await rank.load(flag[0]) != 5.0:
+            pass
+
+    assert "step-limit" in {finding.kind for finding in check(deaf, ranks=2, calls=1, max_steps=300).findings}
