@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from command import BAD, KERNELS, last_line, replay_arguments, run, token_of
 
 from asyncsim.checking.locate import locate
 from asyncsim.checking.report import REFUTED
+from asyncsim.cli import recorded
+from asyncsim.frontends.torch_dist import replayed
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.fifo import Fifo
@@ -116,6 +119,35 @@ def test_a_trace_that_breaks_off_is_refused(here):
     result = run("replay", "half.jsonl", "--kernel", "mine.py:fine")
     assert result.exit_code == 2
     assert "half.jsonl, line " in result.stderr
+
+
+def test_a_record_of_a_script_names_the_command_that_replays_it(here):
+    script = "import numpy as np, torch.distributed as dist, os\ndist.init_process_group()\n"
+    (here / "two words.py").write_text(f"{script}dist.all_reduce(np.ones(1 + int(os.environ['RANK'])))\n")
+    assert run("torchrun", "-n", "3", "--save", "out", "two words.py").exit_code == 1
+    path = str(next(Path("out").iterdir()))
+    told = run("replay", path)
+    assert told.exit_code == 2
+    command = f"asyncsim torchrun -n 3 --replay {path} 'two words.py'"
+    assert f"If asyncsim torchrun ran that script, only it knows the calls: {command}, with the" in told.stderr
+    again = run(*shlex.split(command)[1:])
+    assert (again.exit_code, "replayed " in again.stdout) == (1, True)
+
+
+def test_a_record_of_a_pypto_script_may_name_its_command_or_a_kernel(here):
+    token = token_of(locate("mine.py:raises"), ["1"])
+    told = run("replay", token).stderr
+    assert "--kernel mine.py:raises. If asyncsim pypto ran that script, only it knows the calls: " in told
+    assert f"asyncsim pypto --replay {token} mine.py, with the script's arguments" in told
+
+
+def test_a_record_of_a_module_names_no_script():
+    told = run("replay", token_of(locate(BAD), [], ref="somewhere.else:kernel")).stderr
+    assert told.endswith("--kernel somewhere.else:kernel\n")
+
+
+def test_a_script_of_torch_is_recognised_by_the_name_of_its_kernel():
+    assert recorded._TORCHRUN == replayed.NAME
 
 
 def test_a_trace_runs_no_code_that_it_names(here):

@@ -111,6 +111,16 @@ def test_bad_input_exits_with_2(arguments, message):
     assert message in result.stderr
 
 
+def test_a_file_that_promises_more_than_it_holds_exits_with_2(tmp_path):
+    file = tmp_path / "x.npy"
+    with file.open("wb") as out:
+        np.lib.format.write_array_header_1_0(
+            out, {"shape": (10**9, 10**9), "fortran_order": False, "descr": "<f8"}
+        )  # fmt: skip
+    result = run("table", "reduce_scatter", "--input", str(file))
+    assert (result.exit_code, f"{file}: no array can be read from it: " in result.stderr) == (2, True)
+
+
 def test_a_ragged_file_exits_with_2_and_its_line(tmp_path):
     file = tmp_path / "x.csv"
     file.write_text("1,2,3\n4,5\n")

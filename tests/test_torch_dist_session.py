@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 import warnings
-from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 import trio
-from command import ROOT, run
+from command import run
+from torch_ranks import started
 
 from asyncsim.frontends import torch_dist as dist
-from asyncsim.frontends.torch_dist import CallMismatchError, launch
-from asyncsim.frontends.torch_dist.answer import _Finder
+from asyncsim.frontends.torch_dist import CallMismatchError, NotRunError, launch, session
+from asyncsim.frontends.torch_dist.replayed import run_step
 from asyncsim.frontends.torch_dist.turns import Turns
 from asyncsim.trace.errors import MisuseError
 from asyncsim.views.report import report_text
-
-
-def started(program):
-    """Return a program that has a default group."""
-
-    def run_it():
-        dist.init_process_group("gloo")
-        return program(dist.get_rank())
-
-    return run_it
 
 
 def test_ranks_run_one_at_a_time_lowest_first():
@@ -97,6 +85,40 @@ def test_transfers_that_do_not_fit_although_all_say_the_same():
     report = launched.check()
     assert (report.verdict, [finding.kind for finding in report.findings]) == ("REFUTED", ["call-mismatch"])
     assert "in its transfers" in report.findings[0].why
+
+
+def test_a_launch_without_a_collective_cannot_be_judged():
+    launched = launch(started(lambda rank: dist.new_group([0])), ranks=2)
+    with pytest.raises(MisuseError, match="called no collective; there is nothing to judge"):
+        launched.check()
+
+
+@pytest.mark.parametrize("wait", ["wait", "is_completed"])
+def test_a_launch_in_which_a_collective_could_not_be_run_cannot_be_judged(wait, monkeypatch):
+    def fail(step, **how):
+        if step.first.name == "broadcast":
+            raise KeyError(step.first.name)
+        return run_step(step, **how)
+
+    def program(rank):
+        dist.barrier()
+        if rank:
+            with pytest.raises(NotRunError, match="collective 1 of the world could not be run"):
+                dist.broadcast(np.ones(1), src=0)
+        else:
+            work = dist.broadcast(np.ones(1), src=0, async_op=True)
+            with pytest.raises(NotRunError, match="KeyError: 'broadcast'"):
+                _ = [*iter(getattr(work, wait), None)]
+        with pytest.raises(NotRunError):
+            dist.barrier()
+        return True
+
+    monkeypatch.setattr(session, "run_step", fail)
+    launched = launch(started(program), ranks=2)
+    assert launched.results == [True, True]
+    with pytest.raises(NotRunError, match="could not be run") as told:
+        launched.check()
+    assert isinstance(told.value.__cause__, KeyError)
 
 
 def test_a_session_that_is_broken_stays_so():
@@ -202,104 +224,6 @@ def test_a_launch_inside_a_trio_loop_works():
         return launch(started(lambda rank: dist.barrier()), ranks=2).check().verdict
 
     assert trio.run(outer) == "PROVED"
-
-
-# torch.distributed, answered where torch is installed: here a package that looks like it.
-
-TORCH = {
-    "__init__.py": "from torch import distributed\nimport torch.inner\n",
-    "inner.py": "import torch\ndef seen(): return torch.distributed.all_reduce\n",
-    "distributed/__init__.py": "def all_reduce(): pass\ndef send(): pass\n",
-    "distributed/extra.py": "from torch.distributed import all_reduce as real\n",
-}
-SCRIPT = """
-import torch
-import torch.distributed as dist
-import torch.distributed.extra
-from torch.distributed import all_reduce
-assert dist.all_reduce is all_reduce is not torch.inner.seen()
-assert dist.extra.real is torch.inner.seen()
-assert torch.distributed is dist and dist.__name__ == "torch.distributed"
-assert not hasattr(dist, "send")
-try:
-    dist.send
-except AttributeError as error:
-    print(error)
-try:
-    dist.nothing
-except AttributeError as error:
-    print(error)
-dist.init_process_group()
-"""
-DRIVER = """
-import sys
-from command import run
-if sys.argv[2] == "before":
-    import torch
-ran = run("torchrun", "-n", "2", sys.argv[1])
-print(ran.output, end="")
-import torch
-from torch.distributed import all_reduce, send
-assert torch.inner.seen() is all_reduce
-assert type(torch.distributed).__name__ == "module"
-sys.exit(ran.exit_code)
-"""
-
-
-@pytest.mark.parametrize("imported", ["before", "by the script"])
-def test_torch_is_covered_for_the_script_alone_and_uncovered_after(tmp_path, imported):
-    for name, text in TORCH.items():
-        path = tmp_path / "torch" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    (tmp_path / "script.py").write_text(SCRIPT)
-    (tmp_path / "driver.py").write_text(DRIVER)
-    command = [sys.executable, str(tmp_path / "driver.py"), str(tmp_path / "script.py"), imported]
-    path = f"{tmp_path}:{ROOT}:{ROOT / 'tests'}"
-    ran = subprocess.run(  # noqa: S603 - our own script
-        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False
-    )
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert "asyncsim does not answer torch.distributed.send; it answers CallMismatchError, GroupMember" in ran.stdout
-    assert "PROVED" in ran.stdout
-
-
-class Generators(ModuleType):
-    """Looks like torch as far as its global generator goes: the state is a number."""
-
-    state = 0
-    default_generator = SimpleNamespace(manual_seed=lambda seed: setattr(Generators, "state", seed))
-    get_rng_state = staticmethod(lambda: Generators.state)
-    set_rng_state = staticmethod(lambda state: setattr(Generators, "state", state))
-
-
-def test_torchs_generator_belongs_to_each_rank(monkeypatch):
-    torch = Generators("torch")
-    torch.distributed = ModuleType("torch.distributed")
-    torch.state = 5
-    monkeypatch.setitem(sys.modules, "torch", torch)
-
-    def program(rank):
-        fresh = torch.get_rng_state()
-        torch.set_rng_state(rank)
-        dist.barrier()
-        return fresh, torch.get_rng_state()
-
-    assert launch(started(program), ranks=2).results == [(67280421310721, 0), (67280421310721, 1)]
-    assert Generators.state == 0
-
-
-def test_where_torch_is_not_installed_its_stand_in_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(_Finder, "_installed", lambda *_: None)
-    known = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == "torch"}
-    try:
-        (tmp_path / "script.py").write_text("import torch.distributed as dist\nimport torch\ntorch.ones(2)\n")
-        ran = run("torchrun", str(tmp_path / "script.py"))
-        assert "torch" not in sys.modules
-    finally:
-        sys.modules.update(known)
-    assert ran.exit_code == 1
-    assert "AttributeError: torch has no 'ones' here: torch is not installed" in ran.stderr
 
 
 def test_output_is_prefixed_by_rank_also_where_lines_come_in_pieces(tmp_path):

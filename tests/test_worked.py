@@ -3,13 +3,12 @@
 from dataclasses import replace
 from html.parser import HTMLParser
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 from asyncsim import MisuseError, ReduceOp, RefusedError
 from asyncsim.checking.worked import COLLECTIVES, OPS, REDUCING, Change, work
-from asyncsim.checking.worked_inputs import Asked, read_table, worked_example
+from asyncsim.checking.worked_inputs import Asked, worked_example
 from asyncsim.views.document import Heading, Marked, Sentences, Table, document_html, document_markdown, document_text
 from asyncsim.views.worked import worked_text
 
@@ -173,77 +172,6 @@ def test_what_cannot_be_is_refused(asked, message):
 def test_an_operator_without_a_meaning_is_refused():
     with pytest.raises(RefusedError):
         work("all_reduce", [np.zeros(1)], op=ReduceOp.BAND)
-
-
-# ---- files
-
-
-@pytest.fixture
-def file(tmp_path):
-    """Write a file, and return its path."""
-
-    def write(name, content):
-        path = tmp_path / name
-        if isinstance(content, np.ndarray):
-            np.save(path, content)
-        else:
-            path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
-
-
-def test_a_csv_has_a_line_a_rank(file):
-    worked = example(file=file("x.csv", "1, 2\n\n10, 20\n"))
-    assert (worked.ranks, worked.size, worked.dtype.name, lists(worked.outputs)) == (2, 1, "int64", [[11], [22]])
-    worked = example("all_gather", file=file("y.csv", "1,2.5\n3,nan\n"), ranks=2, size=2)
-    assert worked.dtype.name == "float64"
-    assert worked.agrees
-    assert example(file=file("x.csv", "1,2\n3,4\n"), op="avg").outputs[0].tolist() == [2.0]
-    assert example(file=file("x.csv", "1,2\n3,4\n"), dtype="bfloat16").dtype == ml_dtypes.bfloat16
-
-
-def test_an_npy_keeps_its_dtype_and_folds_its_last_dimensions(file):
-    array = np.arange(12, dtype=">f4").reshape(2, 2, 3)
-    worked = example(file=file("x.npy", array))
-    assert (worked.ranks, worked.size, worked.dtype) == (2, 3, np.float32)
-    assert lists(worked.outputs) == [[6.0, 8.0, 10.0], [12.0, 14.0, 16.0]]
-    assert example(file=file("x.npy", np.zeros((3, 0), np.int8))).size == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "asked", "message"),
-    [
-        ("x.csv", "1,2\n3\n", {}, "x.csv, line 2: 1 numbers; the first line has 2"),
-        ("x.csv", "1,2\n3,four\n", {}, "x.csv, line 2: 'four' is no number"),
-        ("x.csv", "1,\n", {}, "line 1: '' is no number"),
-        ("x.csv", "\n", {}, "x.csv has no numbers"),
-        ("x.csv", b"\xff\xfe1", {}, "no text in UTF-8"),
-        ("x.csv", f"{10**30}\n", {}, "not all numbers fit int64"),
-        ("x.csv", "1,2,3\n4,5,6\n", {}, "3 numbers a rank, which cannot be cut into 2 equal chunks"),
-        ("x.csv", "1,2\n3,4\n", {"ranks": 3}, "2 rows, one a rank; --ranks says 3"),
-        ("x.csv", "1,2\n3,4\n", {"size": 2}, "2 numbers a rank; --size 2 needs 4"),
-        ("x.csv", "1.5,2\n3,4\n", {"dtype": "int32"}, "not all numbers are whole and fit int32"),
-        ("x.txt", "1,2\n", {}, "give a .npy or a .csv file"),
-        ("x.npy", "no array", {}, "no array can be read from it"),
-        ("x.npy", b"", {}, "no array can be read from it"),
-        ("x.npy", np.zeros((2, 2), complex), {}, "holds complex128; give integers or floats"),
-        ("x.npy", np.zeros(4), {}, "has shape (4,); the first dimension is the ranks"),
-        ("x.npy", np.zeros((0, 4)), {}, "has shape (0, 4)"),
-        ("x.npy", np.array([{}, {}]), {}, "no array can be read from it"),
-    ],
-)
-def test_a_file_that_cannot_be_used_is_refused(file, name, content, asked, message):
-    with pytest.raises(MisuseError) as caught:
-        example(file=file(name, content), **asked)
-    assert message in str(caught.value)
-
-
-def test_an_archive_is_no_array(tmp_path):
-    np.savez(tmp_path / "x.npz", a=np.zeros(2))
-    path = (tmp_path / "x.npz").rename(tmp_path / "x.npy")
-    with pytest.raises(MisuseError, match="holds no array"):
-        read_table(path)
 
 
 # ---- formats

@@ -197,21 +197,25 @@ def read_table(path: Path) -> Tile:
 
 
 def _read_npy(path: Path) -> Tile:
-    try:
-        array = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
+    try:  # mapped: a header that promises more than the file holds is refused before any memory is taken
+        with np.errstate(over="ignore"):  # the size of such an array may not even fit a number
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, TypeError, EOFError, OverflowError) as error:
         raise MisuseError(f"{path}: no array can be read from it: {error}") from None
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "iuf":
         raise MisuseError(f"{path} holds {getattr(array, 'dtype', 'no array')}; give integers or floats")
     if array.ndim < 2 or not len(array):  # noqa: PLR2004 - ranks and their elements
         raise MisuseError(f"{path} has shape {array.shape}; the first dimension is the ranks, the others their numbers")
-    native = array.astype(array.dtype.newbyteorder("="), copy=False)
-    return np.ascontiguousarray(native.reshape(len(array), int(np.prod(array.shape[1:]))))
+    try:
+        native = np.array(array, array.dtype.newbyteorder("="), order="C")
+    except MemoryError:
+        raise MisuseError(f"{path} has shape {array.shape}, which does not fit into memory") from None
+    return native.reshape(len(array), int(np.prod(array.shape[1:])))
 
 
 def _read_csv(path: Path) -> Tile:
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = path.read_text("utf-8-sig").splitlines()  # spreadsheets put a mark before the text
     except UnicodeDecodeError:
         raise MisuseError(f"{path} is no text in UTF-8") from None
     rows: list[list[int | float]] = []

@@ -26,6 +26,10 @@ kernel_option = click.option(
 )  # fmt: skip
 
 
+_TORCHRUN = "collectives"
+"""What the kernel of a torch.distributed script is called; to import it would load that dialect with every replay."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """A recorded run and the kernel to do it again with.
@@ -75,8 +79,19 @@ def load(text: str, name: str | None) -> Recorded:
         raise MisuseError(
             f"the record is of the kernel {ref!r}, which does not come with asyncsim. "
             f"A record is data and runs no code; if you trust that kernel, name it: --kernel {shlex.quote(ref)}"
+            + _of_script(ref, text, data.ranks if isinstance(data, Token) else data.header.world.ranks)
         )
     return Recorded(data, locate(ref if name is None else name), path)
+
+
+def _of_script(ref: str, recorded: str, ranks: int) -> str:
+    """Say how a record is replayed if a command ran a script for it; a name in a file may be that of a kernel, too."""
+    script, _, name = ref.rpartition(":")
+    if not script.endswith(".py"):
+        return ""
+    command = ["torchrun", "-n", str(ranks)] if name == _TORCHRUN else ["pypto"]
+    line = shlex.join(["asyncsim", *command, "--replay", recorded, script])
+    return f". If asyncsim {command[0]} ran that script, only it knows the calls: {line}, with the script's arguments"
 
 
 def case_fields(recorded: Recorded) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from asyncsim.checking.replay import replay
 from asyncsim.checking.symptoms import Symptoms
 from asyncsim.cli.completion import complete_schedulers
 from asyncsim.cli.judge import coloured, width
+from asyncsim.cli.outputs import check_outputs
 from asyncsim.cli.progress import progress_bar
 from asyncsim.frontends.torch_dist.script import exit_status, failure_text, run_script
 from asyncsim.machine.case import Case
@@ -89,6 +90,7 @@ def torchrun_command(  # noqa: PLR0913 - one argument an option
         asyncsim torchrun -n 2 train.py
         asyncsim torchrun -n 4 --prefix train.py --epochs 3
     """  # noqa: D301 - click keeps the lines after a backspace as they are
+    check_outputs({"--json": json_file}, reads=[script, recorded])
     record = None if recorded is None else _record(recorded)
     if record is not None:
         memory, seed = _asked(record, ranks)
@@ -96,13 +98,16 @@ def torchrun_command(  # noqa: PLR0913 - one argument an option
         script, arguments, ranks=ranks, memory=memory, scheduler=scheduler, seed=seed, prefix=prefix
     )  # fmt: skip
     click.echo(failure_text(launched), err=True, nl=False)
+    session = launched.session
+    session.check_ran()
     status = exit_status(launched)
     report = None
     if status:
-        complete = len(launched.session.steps)
-        click.echo(f"asyncsim: not judged: the script failed, after {_collectives(complete)}", err=True)
+        click.echo(f"asyncsim: not judged: the script failed, after {_collectives(session.collectives)}", err=True)
     elif record is not None:
         status = _replay(record, launched)
+    elif session.idle:
+        click.echo(f"asyncsim: {script} called no collective; there is nothing to judge")
     else:
         with progress_bar(f"{script}, P = {ranks}") as progress:
             report = launched.check(save=save, progress=progress)
@@ -134,7 +139,7 @@ def _object(launched: Launched, report: Report | None, status: int) -> dict[str,
     return {
         "script": launched.path,
         "status": status,
-        "collectives": len(session.steps),
+        "collectives": session.collectives,
         "mismatch": session.broken,
         "errors": {
             str(rank): f"{type(error).__name__}: {error}"

@@ -35,7 +35,7 @@ from asyncsim.frontends.torch_dist.groups import (
 from asyncsim.frontends.torch_dist.launch import launch
 from asyncsim.frontends.torch_dist.reduce_op import ReduceOp
 from asyncsim.frontends.torch_dist.reduce_op import make_premul_sum as _make_nccl_premul_sum
-from asyncsim.frontends.torch_dist.session import CallMismatchError
+from asyncsim.frontends.torch_dist.session import CallMismatchError, NotRunError
 from asyncsim.frontends.torch_dist.team import ProcessGroup
 from asyncsim.frontends.torch_dist.work import Work
 
@@ -45,6 +45,7 @@ all_gather_single = _all_gather_base = all_gather_into_tensor
 __all__ = [
     "CallMismatchError",
     "GroupMember",
+    "NotRunError",
     "ProcessGroup",
     "ReduceOp",
     "Work",

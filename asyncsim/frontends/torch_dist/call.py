@@ -21,6 +21,8 @@ BARRIER, BROADCAST, ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, ALL_TO_ALL = (
     "barrier", "broadcast", "all_reduce", "reduce_scatter", "all_gather", "all_to_all",
 )  # fmt: skip
 """What a call becomes on the machine."""
+MAKING = ("init_process_group", "new_group")
+"""What makes groups, and meets all ranks only to do so."""
 
 _PACKAGE = __name__.rpartition(".")[0]
 

@@ -48,6 +48,7 @@ def all_reduce(
     if here is None:
         return None
     array = array_of(tensor, "tensor")
+    check_dtypes("all_reduce", [array])
     check_writable("tensor", array)
     machine, text = checked_op("all_reduce", op, array.dtype)
     pieces = cut(array, here[1].size())
@@ -80,6 +81,7 @@ def broadcast(
         return None
     root = _root(src, group_src, here[1].team.members)
     array = array_of(tensor, "tensor")
+    check_dtypes("broadcast", [array])
     check_writable("tensor", array)
     pieces = cut(array, here[1].size())
     call = Call(

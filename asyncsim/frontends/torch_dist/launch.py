@@ -15,6 +15,7 @@ from asyncsim.frontends.torch_dist.replayed import kernel_of
 from asyncsim.frontends.torch_dist.session import CallMismatchError, Session
 from asyncsim.frontends.torch_dist.turns import StoppedError
 from asyncsim.schedulers.table import make
+from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.late import model_of
 
 if TYPE_CHECKING:
@@ -74,8 +75,15 @@ class Launched:
             save: a folder for witnesses, as for `asyncsim.check`.
             progress: called after every schedule.
 
+        Raises:
+            MisuseError: no collective was called, so that there is nothing to judge.
+            NotRunError: a collective could not be run.
+
         """
         session = self.session
+        session.check_ran()
+        if session.idle:
+            raise MisuseError(f"{self.path} called no collective; there is nothing to judge")
         report = check(
             self.kernel(self.memory), ranks=session.ranks, calls=1, memory=self.memory, scheduler=self.scheduler,
             seed=self.seed, max_steps=self.max_steps, save=save, progress=progress,
@@ -86,7 +94,7 @@ class Launched:
     def _notes(self) -> list[str]:
         session = self.session
         asynchronous = sum(call.asynchronous for own in session.participants for call in own.calls)
-        notes = [f"collectives: {len(session.steps)}, run again as one kernel, on memory that they share"]
+        notes = [f"collectives: {session.collectives}, run again as one kernel, on memory that they share"]
         if asynchronous:
             notes.append(
                 f"calls with async_op=True: {asynchronous}; touching a tensor between such a call and its wait() is "

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.collectives.reduce import ReduceOp as Machine
+from asyncsim.frontends.torch_dist.tensors import TORCH_TYPES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,6 +25,14 @@ class ReduceOp(Enum):
     BOR = 6
     BXOR = 7
     PREMUL_SUM = 8
+
+    def __str__(self) -> str:
+        """Write it as torch does."""
+        return f"RedOpType.{self.name}"
+
+    def __repr__(self) -> str:
+        """Write it as torch does."""
+        return f"<{self}: {self.value}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +71,6 @@ _MACHINE = {
 }
 _BITWISE = (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
 _COMPLEX = (ReduceOp.SUM, ReduceOp.AVG)
-_TORCH_TYPES = {
-    "bool": "Bool", "int8": "Char", "uint8": "Byte", "int32": "Int", "int64": "Long", "float16": "Half",
-    "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble",
-}  # fmt: skip
-"""The dtypes that gloo reduces, by the names that torch's messages use."""
 
 
 def checked_op(name: str, op: object, dtype: np.dtype[Any]) -> tuple[Machine, str]:
@@ -76,15 +79,13 @@ def checked_op(name: str, op: object, dtype: np.dtype[Any]) -> tuple[Machine, st
     Args:
         name: of the collective.
         op: what the script gave.
-        dtype: of what is reduced.
+        dtype: of what is reduced; one of `TORCH_TYPES`.
 
     Raises:
         TypeError: it is no operator.
         ValueError, RuntimeError: torch refuses it for this dtype, too; in its words.
 
     """
-    if dtype.name not in _TORCH_TYPES:
-        raise RuntimeError(f"Invalid scalar type: {name} of {dtype.name}; give one of {', '.join(_TORCH_TYPES)}")
     if isinstance(op, PremulSum):
         if dtype.kind in "bc":
             raise RuntimeError(f"{name}: PREMUL_SUM multiplies by a real number, and {dtype.name} is not multiplied so")
@@ -94,12 +95,13 @@ def checked_op(name: str, op: object, dtype: np.dtype[Any]) -> tuple[Machine, st
     if not isinstance(op, ReduceOp):
         raise TypeError(f"{name}: op must be a ReduceOp such as ReduceOp.SUM, got {op!r}")
     if dtype.kind == "c" and op not in _COMPLEX:
-        raise ValueError(f"all_reduce does not support RedOpType.{op.name} on complex tensors")
+        refused = ValueError if name == "all_reduce" else RuntimeError
+        raise refused(f"{name} does not support {op} on complex tensors")
     if op in _BITWISE and dtype.kind not in "biu":
         raise RuntimeError(f"Cannot use ReduceOp.{op.name} with non-integral dtype")
     if op is ReduceOp.AVG and dtype.kind in "biu":
         raise RuntimeError(
-            f"result type Float can't be cast to the desired output type {_TORCH_TYPES[dtype.name]}"
+            f"result type Float can't be cast to the desired output type {TORCH_TYPES[dtype.name]}"
             f" ({name} with ReduceOp.AVG; use floats, or SUM and divide)"
         )
     return _MACHINE[op], op.name

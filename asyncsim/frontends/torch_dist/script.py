@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from asyncsim.frontends.torch_dist.answer import answered
 from asyncsim.frontends.torch_dist.launch import Launched, run_ranks
-from asyncsim.frontends.torch_dist.session import CallMismatchError, participant
+from asyncsim.frontends.torch_dist.session import CallMismatchError, NotRunError, participant
 from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from types import CodeType, TracebackType
 
 _PACKAGE = "asyncsim."
+_USERS = ("torch.distributed.", "torch.nn.parallel.", "torch.utils.data.distributed.")
+"""The parts of torch that use the real ``torch.distributed``, in which nothing is ever initialised."""
+_NOT_SERVED = (
+    "asyncsim: torch's own code asked the real torch.distributed, where there are no ranks. asyncsim answers the "
+    "collectives that a script calls itself; DistributedDataParallel, FSDP, and DistributedSampler without "
+    "num_replicas and rank are not served\n"
+)
 
 
 def run_script(  # noqa: PLR0913 - what a launch is made of
@@ -61,11 +68,13 @@ def _compiled(path: str) -> CodeType:
         source = Path(path).read_bytes()
     except OSError as error:
         raise MisuseError(f"{path} is no file that can be read ({error.strerror}); name a script") from error
+    if b"\0" in source:  # what Python says of them depends on its version
+        raise MisuseError(f"the script is no Python: {path} holds null bytes, as a binary file does; name a script")
     try:
         return compile(source, path, "exec", dont_inherit=True)
-    except (SyntaxError, ValueError) as error:
-        place = f"{path}:{error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else f"{path}: {error}"
-        raise MisuseError(f"the script is no Python: {place}") from error
+    except SyntaxError as error:
+        place = path if error.lineno is None else f"{path}:{error.lineno}"
+        raise MisuseError(f"the script is no Python: {place}: {error.msg}") from error
 
 
 def _main(path: str) -> ModuleType:
@@ -165,15 +174,24 @@ def exit_status(launched: Launched) -> int:
 
 def _text(error: BaseException) -> str:
     """Return a traceback from the script's first line to its last: our frames above and below are left out."""
-    if isinstance(error, CallMismatchError):
-        return f"CallMismatchError: {error}\n"
+    if isinstance(error, CallMismatchError | NotRunError):
+        return f"{type(error).__name__}: {error}\n"
     if isinstance(error, SystemExit):
         return f"{error.code}\n"
     told = traceback.TracebackException(type(error), error, _in_script(error.__traceback__))
     frames = told.stack
     while len(frames) > 1 and "asyncsim/frontends/torch_dist" in frames[-1].filename.replace("\\", "/"):
         frames.pop()
-    return "".join(told.format())
+    return "".join(told.format()) + (_NOT_SERVED if _in_torch(error.__traceback__) else "")
+
+
+def _in_torch(step: TracebackType | None) -> bool:
+    """Say whether an error comes from a part of torch that uses the real ``torch.distributed``."""
+    while step is not None:
+        if f"{step.tb_frame.f_globals.get('__name__', '')}.".startswith(_USERS):
+            return True
+        step = step.tb_next
+    return False
 
 
 def _in_script(step: TracebackType | None) -> TracebackType | None:

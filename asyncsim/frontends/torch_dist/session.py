@@ -13,7 +13,7 @@ import threading
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from asyncsim.frontends.torch_dist.call import Call, disagreement, here, spoken
+from asyncsim.frontends.torch_dist.call import MAKING, Call, disagreement, here, spoken
 from asyncsim.frontends.torch_dist.modules import LocalModules, is_importing
 from asyncsim.frontends.torch_dist.replayed import run_step
 from asyncsim.frontends.torch_dist.step import Step
@@ -31,6 +31,10 @@ _NOT_INITIALISED = "Default process group has not been initialized, please make 
 
 class CallMismatchError(RuntimeError):
     """The calls of the ranks do not fit each other, or a rank that the others wait for is absent."""
+
+
+class NotRunError(RuntimeError):
+    """A collective whose calls fit could not be run: nothing that was called can be judged."""
 
 
 class Participant:
@@ -71,6 +75,7 @@ class Participant:
 
         Raises:
             CallMismatchError: it never will be.
+            NotRunError: it, or one before, could not be run.
 
         """
         session = self.session
@@ -80,7 +85,7 @@ class Participant:
             _refuse_in_import(call)
             session.turns.pause(self.rank, lambda: call.done or session.broken is not None)
         if not call.done:
-            raise CallMismatchError(session.broken)
+            raise session.error()
 
     def look(self, call: Call) -> bool:
         """Say whether a call is complete, after all others had a turn."""
@@ -89,7 +94,7 @@ class Participant:
             _refuse_in_import(call)
             self.session.turns.look(self.rank)
         if not call.done and self.session.broken is not None:
-            raise CallMismatchError(self.session.broken)
+            raise self.session.error()
         call.awaited = call.awaited or call.done
         return call.done
 
@@ -142,6 +147,8 @@ class Session:
         self.ranks = len(processes)
         self.broken: str | None = None
         """Why nobody can call anything any more."""
+        self.failed: Exception | None = None
+        """What was raised where a collective could not be run; then nothing can be judged."""
         self.steps: list[Step] = []
         """The collectives that are complete, in that order."""
         self.operations = 0
@@ -173,10 +180,11 @@ class Session:
 
         Raises:
             CallMismatchError: the calls do not fit, or the session was broken before.
+            NotRunError: the collective could not be run, or one before.
 
         """
         if self.broken is not None:
-            raise CallMismatchError(self.broken)
+            raise self.error()
         slot = self._slots[call.team.name, call.number]
         slot[call.rank] = call
         if len(slot) < len(call.team.members):
@@ -185,14 +193,49 @@ class Session:
         differing = disagreement(calls)
         if differing is not None:
             self._break_at(calls, differing)
-            raise CallMismatchError(self.broken)
-        step = Step(call.team, calls)
+            raise self.error()
+        try:
+            self._run(Step(call.team, calls))
+        except Exception as error:
+            # A script may catch what is raised here, and end well: the session must not forget it.
+            self.failed = error
+            said = f"{type(error).__name__}: {error}"
+            told = spoken(list(calls.values()))
+            self.broken = f"collective {call.number} of {call.team} could not be run ({said}): {told}"
+            raise self.error() from error
+
+    def error(self) -> CallMismatchError | NotRunError:
+        """Return what ends a rank of a broken session."""
+        return (CallMismatchError if self.failed is None else NotRunError)(self.broken)
+
+    def check_ran(self) -> None:
+        """Refuse to go on with a session in which a collective could not be run.
+
+        Raises:
+            NotRunError: there was one.
+
+        """
+        if self.failed is not None:
+            raise self.error() from self.failed
+
+    def _run(self, step: Step) -> None:
+        """Run a collective, and give each member its result."""
         self.operations += run_step(step, **self._how, seed=self._seed)
         self.steps.append(step)
-        for rank, own in calls.items():
+        for rank, own in step.calls.items():
             if own.deliver is not None:
                 own.deliver(step.results[rank])
             own.done = True
+
+    @property
+    def collectives(self) -> int:
+        """How many collectives of the script's own are complete: those that only make a group do not count."""
+        return sum(step.first.name not in MAKING for step in self.steps)
+
+    @property
+    def idle(self) -> bool:
+        """Whether the ranks called no collective, complete or not, but to make groups: nothing is there to judge."""
+        return not self.collectives and not any(self.unfinished().values())
 
     def unfinished(self) -> dict[int, list[Call]]:
         """Return, by rank, the calls that never found all their peers."""

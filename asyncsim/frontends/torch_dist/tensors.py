@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+TORCH_TYPES = {
+    "bool": "Bool", "int8": "Char", "uint8": "Byte", "int32": "Int", "int64": "Long", "float16": "Half",
+    "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
+}  # fmt: skip
+"""The dtypes that gloo takes, by the names that torch's messages use."""
+
 _OVERLAP_WORK: Any = 100_000
 """How hard to look for an element that two strided tensors share; it is taken to be there after that."""
 
@@ -28,13 +35,19 @@ def array_of(tensor: Any, parameter: str) -> Array:  # noqa: ANN401 - a tensor o
         parameter: what it was given as, for messages.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: it is neither, or holds no numbers.
+        ValueError: its numbers are in the byte order of another machine; torch takes no such array, too.
         RuntimeError: it is on another device, or sparse.
 
     """
     if isinstance(tensor, np.ndarray):
         if tensor.dtype.kind not in "biufc" and tensor.dtype != ml_dtypes.bfloat16:
             raise TypeError(f"`{parameter}` holds {tensor.dtype}; a collective takes numbers or booleans")
+        if not tensor.dtype.isnative:
+            raise ValueError(
+                f"`{parameter}` has a byte order different from the native byte order ({tensor.dtype.str}); "
+                'give x.astype(x.dtype.newbyteorder("="))'
+            )
         return tensor
     if not hasattr(tensor, "detach") or not hasattr(tensor, "numpy"):
         raise TypeError(
@@ -60,7 +73,10 @@ def arrays_of(tensors: Any, parameter: str) -> list[Array]:  # noqa: ANN401 - as
 
 
 def check_dtypes(name: str, arrays: Sequence[Array]) -> None:
-    """Refuse tensors that are not all of one dtype."""
+    """Refuse tensors that are not all of one dtype, or of one that gloo does not know."""
+    found = arrays[0].dtype.name
+    if found not in TORCH_TYPES:
+        raise RuntimeError(f"Invalid scalar type: {name} of {found}; give one of {', '.join(TORCH_TYPES)}")
     for array in arrays[1:]:
         if array.dtype != arrays[0].dtype:
             raise ValueError(
