@@ -11,7 +11,7 @@ from command import run
 from pypto_runs import SCRIPTS, run_script
 
 from asyncsim.frontends.pypto import fresh
-from asyncsim.frontends.pypto.script import run_script as run_as_python
+from asyncsim.frontends.pypto.script import script_run
 from asyncsim.frontends.pypto.session import Session
 from asyncsim.machine.case import Case
 from asyncsim.trace.errors import MisuseError
@@ -151,7 +151,8 @@ def test_a_stale_result_is_explained_by_the_inputs_that_give_it(tmp_path, monkey
 
 def test_changed_inputs_that_hang_give_no_golden(script):
     session = Session("sums.py")
-    run_as_python(str(script(meet=f"{HANGS}\n    {BARRIER}")), [], session)
+    with script_run(str(script(meet=f"{HANGS}\n    {BARRIER}")), [], session):
+        pass
     inputs = session.dispatched[0].inputs
     kernel = replace(session.dispatched[0].kernel, inputs=lambda *_: inputs)
     measured = fresh.with_golden(kernel, Case(kernel, ranks=2, calls=2))

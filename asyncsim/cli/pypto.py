@@ -15,12 +15,13 @@ import click
 from asyncsim.checking.symptoms import Symptoms
 from asyncsim.cli.completion import complete_schedulers
 from asyncsim.cli.judge import coloured, width
+from asyncsim.cli.outputs import check_outputs
 from asyncsim.cli.progress import progress_bar
-from asyncsim.frontends.pypto.script import Ended, run_script
+from asyncsim.frontends.pypto.script import Ended, script_run
 from asyncsim.frontends.pypto.session import Session
 from asyncsim.machine.case import Case
 from asyncsim.schedulers.table import make
-from asyncsim.trace.errors import KernelError, MisuseError
+from asyncsim.trace.errors import DivergenceError, KernelError, MisuseError
 from asyncsim.trace.jsonl import read_trace
 from asyncsim.trace.late import MODELS, model_of
 from asyncsim.trace.token import PREFIX, Token, decode
@@ -117,19 +118,23 @@ def pypto_command(  # noqa: PLR0913 - one argument an option
     model_of(memory)
     if json_file is not None and not json_file.parent.is_dir():  # now, not when all is done
         raise MisuseError(f"--json {json_file}: there is no folder {str(json_file.parent)!r}; make it first")
+    check_outputs({"--json": json_file}, reads=[script, recorded])
     record = None if recorded is None else _record(recorded)
     session = Session(script, scheduler=scheduler, memory=memory, seed=seed, widen=widen)
-    ended = run_script(script, arguments, session)
-    click.echo(ended.message + _misplaced(ctx, arguments, ended), err=True, nl=False)
-    if record is not None:
-        ctx.exit(ended.status or _replay(record, session))
     command = _Command(script, arguments, widen=widen)
-    status = ended.status
     judged = []
-    for program in session.dispatched:
-        with progress_bar(f"{script}:{program.name}") as progress:
-            judged.append(_judge(program, calls, memory=memory, seed=seed, save=save, progress=progress))
-        click.echo("\n" + _text(judged[-1], command), nl=False)
+    here = Path.cwd()
+    with script_run(script, arguments, session) as ended:
+        click.echo(ended.message + _misplaced(ctx, arguments, ended), err=True, nl=False)
+        if Path.cwd() != here:  # the script has left the folder that the options are about
+            save, json_file = save and here / save, json_file and here / json_file
+        if record is not None:
+            ctx.exit(ended.status or _replay(record, session))
+        for program in session.dispatched:
+            with progress_bar(f"{script}:{program.name}") as progress:
+                judged.append(_judge(program, calls, memory=memory, seed=seed, save=save, progress=progress))
+            click.echo("\n" + _text(judged[-1], command), nl=False)
+    status = ended.status
     if not session.dispatched and not status:
         click.echo(f"\nasyncsim: {script} dispatched nothing; there is nothing to judge")
     status = status or int(any(_refuted(each, calls) for each in judged))
@@ -238,6 +243,10 @@ def _again(record: Token | Trace, program: Dispatched, calls: int, memory: str, 
         again = program.again(record, calls=calls, memory=memory, seed=seed)
     except KernelError as error:
         return f"the kernel raises: {error}\n", 1
+    except DivergenceError as error:
+        reason = "the memory differs" if error.reason.startswith("the memory") else error.reason
+        hint = "is the script given the arguments of the recorded run?"
+        raise DivergenceError(f"{reason}; {hint}", step=error.step) from None
     case = again.run.case
     symptoms = Symptoms(Case(case.kernel, ranks=case.ranks, calls=calls, memory=memory, seed=seed, edits=case.edits))
     findings = symptoms.findings(again.run)

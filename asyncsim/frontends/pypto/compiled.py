@@ -7,18 +7,19 @@ memory of the script's tensors, and notes it for the verdict.
 from __future__ import annotations
 
 from contextlib import redirect_stdout
+from functools import partial
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from asyncsim.frontends.pypto.annotations import Dynamic
+from asyncsim.frontends.pypto.callables import AsyncFunction
 from asyncsim.frontends.pypto.dispatched import Dispatched
 from asyncsim.frontends.pypto.host import HostCall, HostTensor
 from asyncsim.frontends.pypto.launch import Launch, Live, Memory
 from asyncsim.frontends.pypto.refusals import refused
 from asyncsim.frontends.pypto.rehearsal import rehearse
-from asyncsim.frontends.pypto.rewrite import AsyncFunction
 from asyncsim.frontends.pypto.session import StuckError
 from asyncsim.frontends.pypto.tensors import array_of, is_tensor
 from asyncsim.frontends.pypto.values import OtherUseError
@@ -106,8 +107,13 @@ class Compiled:
 
 
 def _dispatchable(called: Any) -> Callable[..., Any]:  # noqa: ANN401 - whatever is called with device=
-    if isinstance(called, AsyncFunction):
-        return called  # type: ignore[return-value]
+    if called is partial:
+        return lambda kernel, *args, **kwargs: partial(_dispatchable(kernel), *args, **kwargs)
+    function = called
+    while isinstance(function, partial):
+        function = function.func
+    if isinstance(function, AsyncFunction):
+        return called  # type: ignore[no-any-return]
     name = getattr(called, "__name__", type(called).__name__)
     raise refused(
         f"{name} is dispatched with device=, and is no kernel; decorate it with "

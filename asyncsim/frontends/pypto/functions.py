@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from asyncsim.frontends.pypto.annotations import Annotation
+from asyncsim.frontends.pypto.callables import AsyncFunction
 from asyncsim.frontends.pypto.compiled import Compiled
 from asyncsim.frontends.pypto.dtypes import FunctionType, Level, Role
 from asyncsim.frontends.pypto.host import HostTensor
 from asyncsim.frontends.pypto.operation import unbound
 from asyncsim.frontends.pypto.refusals import NotWrittenError, nearest, refused
-from asyncsim.frontends.pypto.rewrite import AsyncFunction
 from asyncsim.frontends.pypto.values import LocalTensor, View, WindowTensor, type_of
 
 if TYPE_CHECKING:

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
 from asyncsim.frontends.pypto.dtypes import DType, dtype_for, dtype_given
 from asyncsim.frontends.pypto.places import integer, integers
-from asyncsim.frontends.pypto.refusals import at_line, refused
+from asyncsim.frontends.pypto.refusals import UnknownNameError, at_line, refused
 from asyncsim.frontends.pypto.values import Buffer, View
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
 
     from asyncsim.frontends.pypto.annotations import Annotation
 
 Array = np.ndarray[Any, Any]
+_NO_VALUES = "; it slices and dispatches: compute in a kernel, or in the script before the call"
+_BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
+_OTHER = ("neg", "pos", "abs", "invert", "divmod", "lt", "le", "gt", "ge")
+_NUMBERS = ("int", "float", "index", "complex", "round", "array", "array_ufunc")
+"""What Python and numpy ask of a value that is computed with."""
 
 
 class OnDevice(Protocol):
@@ -84,6 +90,22 @@ class HostTensor:
             return
         if not isinstance(value, HostTensor) or value.array.ctypes.data != there.ctypes.data:
             raise refused("a host function cannot store to a tensor; kernels write what they are passed")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refuse what a tensor has, and a host function cannot use; dunders are asked for by libraries."""
+        message = f"a host tensor has no {name!r}, only shape, dtype and slices{_NO_VALUES}"
+        raise UnknownNameError(message) if not name.startswith("__") else AttributeError(message)
+
+
+def _refusing(name: str) -> Callable[..., NoReturn]:
+    def refuse(_: HostTensor, *__: object, **___: object) -> NoReturn:
+        raise refused(f"a host function cannot compute with tensors ({name}){_NO_VALUES}", TypeError)
+
+    return refuse
+
+
+for _name in (*_BINARY, *(f"r{_each}" for _each in _BINARY), *(f"i{_each}" for _each in _BINARY), *_OTHER, *_NUMBERS):
+    setattr(HostTensor, f"__{_name}__", _refusing(f"__{_name}__"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -48,7 +48,8 @@ class Operation:
         """Refuse: this call was not rewritten, so nobody awaits it."""
         raise NotWrittenError(
             f"{self.name} is called where no kernel awaits it: in a lambda, in a function that a library calls, "
-            "or outside a kernel; call it in the body of a kernel, or of a function that a kernel calls"
+            "in a property, in an __init__, or outside a kernel; call it in the body of a kernel, or of a function "
+            "that a kernel calls"
         )
 
 

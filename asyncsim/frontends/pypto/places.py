@@ -113,7 +113,8 @@ def region(name: str, target: WindowTensor, slices: Slices, peer: int | None = N
     if target.kept and found.spans and found.spans[0][0] < target.kept:
         raise refused(
             f"{name} touches bytes that are cells of a signal: the first {target.kept} of the buffer allocated at "
-            f"{target.view.buffer.place}; data of the same buffer begins behind them"
+            f"{target.view.buffer.place}; use pld.system.wait and pld.system.notify for cells; data of the same "
+            "buffer begins behind them"
         )
     return found
 

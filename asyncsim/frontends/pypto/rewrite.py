@@ -5,20 +5,22 @@ tracebacks and reports show the author's own lines. Names keep their meaning: th
 globals and its very closure cells.
 
 A call is awaited unless it is known to be none of the dialect's; what it calls is decided when it runs. A nested
-function that may call an operation becomes async too, and a generator expression a list. What cannot await, a
-lambda, a ``yield``, is refused with its line.
+function that may call an operation becomes async too. A generator expression becomes a list where it is taken to its
+end, as by ``sum``; elsewhere it stays as lazy as it is, and an operation that must be awaited in it is refused. What
+cannot await, a lambda, a ``yield``, is refused with its line.
 """
 
 from __future__ import annotations
 
 import ast
-import inspect
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
+from asyncsim.frontends.pypto.callables import AsyncFunction, InnerFunction, at_once, behind
 from asyncsim.frontends.pypto.operation import Operation
 from asyncsim.frontends.pypto.refusals import NotWrittenError, at_line
 from asyncsim.frontends.pypto.scope import UNKNOWN, Scope, definition_of, is_the_authors
+from asyncsim.frontends.pypto.syntax import bare, class_of, copied, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,12 +28,12 @@ if TYPE_CHECKING:
 CALL = "__asyncsim_call__"
 """What the rewritten code calls the function that makes anything awaitable; a closure cell, no global."""
 _FACTORY, _BODY = "__asyncsim_factory__", "__asyncsim_body__"
-
-
-class AsyncFunction:
-    """Marks what a rewritten kernel awaits besides operations: decorated functions of the dialect."""
-
-    start: Callable[..., Any]
+_TO_THE_END = (sum, list, tuple, set, frozenset, max, min, sorted, dict)
+"""What takes all that a generator expression gives, whatever it is: a list does as well. So does ``str.join``."""
+_LAZY = (
+    "in a generator expression, which any, all, next or a loop may not take to its end; write a list, [... for ...], "
+    "to run all of it, or a loop with a break"
+)
 
 
 class Rewriter:
@@ -52,20 +54,27 @@ class Rewriter:
         code = self._codes.get(function.__code__)
         if code is None:
             code = self._codes[function.__code__] = self._compiled(function)
-        return _function(function, code, self.awaitable)
+        return _function(function, code, self)
 
-    def awaitable(self, called: Any) -> Callable[..., Any]:  # noqa: ANN401 - whatever the author calls
+    def now(self, called: Any) -> Callable[..., Any]:  # noqa: ANN401 - whatever the author calls
+        """Return what a rewritten generator expression calls instead of `called`; it cannot await."""
+        return at_once(self(called), _LAZY)
+
+    def inner(self, function: FunctionType) -> InnerFunction:
+        """Return what a rewritten kernel has instead of an async function of its own."""
+        return InnerFunction(function)
+
+    def __call__(self, called: Any) -> Callable[..., Any]:  # noqa: ANN401 - whatever the author calls
         """Return what a rewritten kernel calls, and awaits, instead of `called`."""
         if isinstance(called, Operation | AsyncFunction):
             return called.start
-        if isinstance(called, FunctionType):
-            if called.__code__.co_flags & inspect.CO_COROUTINE:
-                return called
-            if self.may_await(called):
-                return self.asynchronous(called)
-        elif inspect.ismethod(called) and isinstance(called.__func__, FunctionType):
-            inner = self.awaitable(called.__func__)
-            return lambda *args, **kwargs: inner(called.__self__, *args, **kwargs)
+        if isinstance(called, FunctionType) and self.may_await(called):
+            return self.asynchronous(called)
+        found = behind(called)
+        if found is not None:
+            function, first, named = found
+            inner = self(function)
+            return lambda *args, **kwargs: inner(*first, *args, **{**named, **kwargs})
 
         async def plainly(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - passed on
             return called(*args, **kwargs)
@@ -76,7 +85,10 @@ class Rewriter:
         """Say whether an operation may be called in what is called."""
         if isinstance(called, Operation | AsyncFunction) or called is UNKNOWN:
             return True
-        if not isinstance(called, FunctionType) or not is_the_authors(called.__code__):
+        if not isinstance(called, FunctionType):
+            found = behind(called)
+            return found is not None and self.may_await(found[0])
+        if not is_the_authors(called.__code__):
             return False
         known = self._maybe.get(called.__code__)
         if known is None:
@@ -95,8 +107,8 @@ class Rewriter:
         code = _compile(function, ast.copy_location(
             ast.FunctionDef(
                 definition.name,
-                _bare(definition.args),
-                [_Launching().visit(_copied(statement)) for statement in definition.body],
+                bare(definition.args),
+                [_Launching().visit(copied(statement)) for statement in definition.body],
                 [],
                 None,
             ),
@@ -125,10 +137,12 @@ def _compile(function: FunctionType, made: ast.FunctionDef | ast.AsyncFunctionDe
     made.name = _BODY  # its own name must stay what it was outside: the function may call itself
     free = [ast.arg(name) for name in (*function.__code__.co_freevars, CALL)]
     factory = ast.FunctionDef(_FACTORY, ast.arguments([], free, None, [], [], None, []), [made], [])
-    module = ast.fix_missing_locations(ast.Module([factory], []))
-    compiled = compile(module, function.__code__.co_filename, "exec", dont_inherit=True)
-    outer = next(const for const in compiled.co_consts if isinstance(const, CodeType))
-    code = next(c for c in outer.co_consts if isinstance(c, CodeType) and c.co_name == _BODY)
+    owner = class_of(function.__code__.co_qualname)
+    stands: list[ast.stmt] = [ast.ClassDef(owner, [], [], [factory], []) if owner else factory]
+    module = ast.fix_missing_locations(ast.Module(stands, []))
+    code = compile(module, function.__code__.co_filename, "exec", dont_inherit=True)
+    for name in (owner, _FACTORY, _BODY) if owner else (_FACTORY, _BODY):
+        code = next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
     return code.replace(co_name=function.__code__.co_name, co_qualname=function.__code__.co_qualname)
 
 
@@ -151,10 +165,16 @@ class _Launching(ast.NodeTransformer):
         return node
 
 
-def _through(called: ast.expr) -> ast.expr:
-    """Return ``CALL(called)``."""
-    name = ast.copy_location(ast.Name(CALL, ast.Load()), called)
+def _through(called: ast.expr, how: str = "") -> ast.expr:
+    """Return ``CALL(called)``, or ``CALL.how(called)``."""
+    name = _ours(called, how)
     return ast.copy_location(ast.Call(name, [called], []), called)
+
+
+def _ours(at: ast.expr | ast.stmt, how: str) -> ast.expr:
+    """Return ``CALL``, or ``CALL.how``."""
+    name: ast.expr = ast.copy_location(ast.Name(CALL, ast.Load()), at)
+    return ast.copy_location(ast.Attribute(name, how, ast.Load()), at) if how else name
 
 
 class _Awaiting(ast.NodeTransformer):
@@ -163,16 +183,25 @@ class _Awaiting(ast.NodeTransformer):
     def __init__(self, rewriter: Rewriter, scope: Scope) -> None:
         self._rewriter = rewriter
         self._scope = scope
+        self._lazily = False
 
     def rewritten(self, node: ast.FunctionDef) -> ast.AsyncFunctionDef:
         """Return a function as an async one, without decorators and annotations, which have done their work."""
-        body = [self.visit(_copied(statement)) for statement in node.body]
-        made = ast.AsyncFunctionDef(node.name, _bare(node.args), body, [], None)
+        body = [self.visit(copied(statement)) for statement in node.body]
+        made = ast.AsyncFunctionDef(node.name, bare(node.args), body, [], None)
         return ast.copy_location(made, node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
-        """A function inside: async, if it may call an operation."""
-        return self.rewritten(node) if self._awaits(node) else node
+        """A function inside: async, if it may call an operation; its decorators and defaults are the kernel's."""
+        made: ast.FunctionDef | ast.AsyncFunctionDef = node
+        decorators = [self.visit(decorator) for decorator in node.decorator_list]
+        if any(self._awaits(statement) for statement in node.body):
+            made = self.rewritten(node)
+            decorators.append(_ours(node, "inner"))
+        made.decorator_list = decorators
+        made.args.defaults = [self.visit(default) for default in made.args.defaults]
+        made.args.kw_defaults = [default and self.visit(default) for default in made.args.kw_defaults]
+        return made
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
         """Refuse an operation in a lambda, which cannot await it."""
@@ -184,10 +213,20 @@ class _Awaiting(ast.NodeTransformer):
         return node
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.expr:
-        """Make a list of it, if there is something to await: nobody could take an async generator."""
-        if not self._awaits(node):
-            return node
-        return self.visit(ast.copy_location(ast.ListComp(node.elt, node.generators), node))  # type: ignore[no-any-return]
+        """Keep it lazy; only what it goes through first stands outside, and is awaited."""
+        outer = self._lazily
+        first = self.visit(node.generators[0].iter)
+        node.generators[0].iter = ast.Constant(None)
+        self._lazily = True
+        self.generic_visit(node)
+        self._lazily = outer
+        node.generators[0].iter = first
+        return node
+
+    def visit_Starred(self, node: ast.Starred) -> ast.expr:
+        """Unpack a generator expression as a list: it is taken to its end."""
+        node.value = listed(node.value)
+        return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         """Leave the annotation of a local name alone: it is never evaluated."""
@@ -208,8 +247,13 @@ class _Awaiting(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """Await the call, unless it is surely none of the dialect's."""
         awaits = self._may(node)
+        if self._ends(node.func):
+            node.args = [listed(argument) for argument in node.args]
         self.generic_visit(node)
         if not awaits:
+            return node
+        if self._lazily:
+            node.func = _through(node.func, "now")
             return node
         node.func = _through(node.func)
         return ast.copy_location(ast.Await(node), node)
@@ -217,25 +261,14 @@ class _Awaiting(ast.NodeTransformer):
     def _may(self, call: ast.Call) -> bool:
         return self._rewriter.may_await(self._scope.meaning(call.func))
 
+    def _ends(self, called: ast.expr) -> bool:
+        """Say whether a generator expression that is passed is surely taken to its end."""
+        if isinstance(called, ast.Attribute) and called.attr == "join":
+            return True
+        return any(self._scope.meaning(called) is known for known in _TO_THE_END)
+
     def _awaits(self, node: ast.AST) -> bool:
         return any(isinstance(inner, ast.Call) and self._may(inner) for inner in ast.walk(node))
 
     def _refusal(self, node: ast.expr | ast.stmt, message: str) -> Exception:
         return at_line(NotWrittenError(message), self._scope.file, node.lineno)
-
-
-def _copied(node: Any) -> Any:  # noqa: ANN401 - nodes, lists and what they hold
-    """Return a copy of a tree, which is shared by all who look at the file."""
-    if isinstance(node, ast.AST):
-        made = type(node)(**{name: _copied(value) for name, value in ast.iter_fields(node)})
-        return ast.copy_location(made, node)
-    return [_copied(part) for part in node] if isinstance(node, list) else node
-
-
-def _bare(arguments: ast.arguments) -> ast.arguments:
-    """Return the parameters without annotations; defaults only mark which there are: the function keeps its own."""
-    made = _copied(arguments)
-    for arg in ast.walk(made):
-        if isinstance(arg, ast.arg):
-            arg.annotation = None
-    return made  # type: ignore[no-any-return]

@@ -42,8 +42,12 @@ class Ended:
     message: str = ""
 
 
-def run_script(path: str, args: Sequence[str], session: Session) -> Ended:
-    """Run a script to its end.
+@contextmanager
+def script_run(path: str, args: Sequence[str], session: Session) -> Iterator[Ended]:
+    """Run a script to its end; in the block, imports find what they found in the script.
+
+    What the script dispatched is judged in the block: its kernels may import when they run. The output streams are
+    the caller's again.
 
     Args:
         path: relative or absolute, as given.
@@ -60,14 +64,23 @@ def run_script(path: str, args: Sequence[str], session: Session) -> Ended:
     except OSError as error:
         raise MisuseError(f"there is no script {path!r} ({error.strerror}); give the path of a Python file") from None
     with _as_python(path, file, args) as main, answering(session):
+        out, err = sys.stdout, sys.stderr
         try:
-            exec(compile(source, file, "exec", dont_inherit=True), main.__dict__)  # noqa: S102 - the user's script
-        except SystemExit as error:
-            return _left(error.code)
-        except StuckError:
-            return Ended(1)
-        except Exception as error:  # noqa: BLE001 - told as python tells it
-            return _raised(error)
+            ended = _executed(source, file, main)
+        finally:
+            sys.stdout, sys.stderr = out, err
+        yield ended
+
+
+def _executed(source: bytes, file: str, main: ModuleType) -> Ended:
+    try:
+        exec(compile(source, file, "exec", dont_inherit=True), main.__dict__)  # noqa: S102 - the user's script
+    except SystemExit as error:
+        return _left(error.code)
+    except StuckError:
+        return Ended(1)
+    except Exception as error:  # noqa: BLE001 - told as python tells it
+        return _raised(error)
     return Ended(0)
 
 
@@ -77,7 +90,7 @@ def _as_python(path: str, file: str, args: Sequence[str]) -> Iterator[ModuleType
     main = ModuleType("__main__")
     main.__dict__.update(__file__=file, __builtins__=builtins, __spec__=None)
     argv, folders, modules, outer = sys.argv, list(sys.path), set(sys.modules), sys.modules["__main__"]
-    out, err, here = sys.stdout, sys.stderr, Path.cwd()
+    here = Path.cwd()
     sys.argv = [path, *args]
     sys.path[:1] = [str(Path(file).resolve().parent)]
     sys.modules["__main__"] = main
@@ -86,7 +99,6 @@ def _as_python(path: str, file: str, args: Sequence[str]) -> Iterator[ModuleType
         yield main
     finally:
         sys.argv, sys.path[:], sys.modules["__main__"] = argv, folders, outer
-        sys.stdout, sys.stderr = out, err
         os.chdir(here)
         for name in set(sys.modules) - modules:  # what lies beside another script may have the same name
             found = getattr(sys.modules[name], "__file__", None)
