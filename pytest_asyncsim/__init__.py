@@ -48,8 +48,12 @@ def pytest_configure(config: pytest.Config) -> None:
         f"{MARK}(ranks=[2, 3, 4], calls=2, memory='sc', require='proved'): "
         "a kernel, or a function that returns one, judged by asyncsim at each P and memory model",
     )
+    if config.getoption("asyncsim_save") is not None:
+        from asyncsim.pytest_plugin import saving  # noqa: PLC0415 - see the top of this page
+
+        saving.check_folder(config)
     if config.getoption("asyncsim_replay"):
-        from asyncsim.pytest_plugin import replaying  # noqa: PLC0415 - see the top of this page
+        from asyncsim.pytest_plugin import replaying  # noqa: PLC0415 - as above
 
         replaying.load(config)
 
@@ -79,6 +83,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         from asyncsim.pytest_plugin import replaying  # noqa: PLC0415 - as above
 
         replaying.select(config, items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Let the witnesses of a test and its fixtures be saved, if the option says so."""
+    if item.config.getoption("asyncsim_save") is None:
+        return (yield)
+    from asyncsim.pytest_plugin import saving  # noqa: PLC0415 - as above
+
+    with saving.saving(item):
+        return (yield)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -322,6 +322,62 @@ def test_a_wrong_option_is_an_error(suite, arguments, message):
     assert message in "\n".join([*result.outlines, *result.errlines])
 
 
+@pytest.mark.parametrize("folder", ["test_it.py", "test_it.py/sub", "test_it.py/a/b"])
+def test_a_folder_that_cannot_be_is_a_wrong_option(suite, folder):
+    result = suite("def test_x(): ...", "--asyncsim-save", folder)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "ERROR: --asyncsim-save: " in result.stderr.str()
+    assert "is no folder" in result.stderr.str()
+
+
+PLAIN = """
+from asyncsim.testing import assert_proved, assert_refuted, assert_same_result
+
+def test_proved():
+    assert_proved(last_wins, ranks=2)
+
+def test_same():
+    assert_same_result(last_wins, ranks=2)
+
+@pytest.fixture
+def known(judge):
+    return judge(last_wins, ranks=2, finds="WAW")
+
+def test_refuted(known):
+    assert_refuted(last_wins, ranks=2)
+
+def test_own(tmp_path):
+    assert_refuted(last_wins, ranks=2, save=tmp_path)
+    assert list(tmp_path.iterdir())
+
+async def test_trio(judge):
+    assert (await judge.aio(last_wins, ranks=2, finds="WAW")).refuted
+"""
+
+
+def test_what_the_plain_assertions_find_is_saved_too(suite, pytester):
+    result = suite(PLAIN, "--asyncsim-save", "kept")
+    result.assert_outcomes(passed=3, failed=2)
+    folders = {path.name: [file.suffix for file in path.iterdir()] for path in (pytester.path / "kept").iterdir()}
+    names = ("proved", "same", "refuted", "trio")
+    assert set(folders) == {f"test_it.py-test_{name}" for name in names}
+    assert all(found and set(found) == {".jsonl"} for found in folders.values())
+    result.stdout.fnmatch_lines(["*trace *kept/test_it.py-test_proved/*", "*trace *kept/test_it.py-test_same/*"])
+    again = suite(PLAIN)
+    again.assert_outcomes(passed=3, failed=2)
+    again.stdout.no_fnmatch_line("*trace  *")
+
+
+def test_a_witness_that_cannot_be_written_costs_no_report(suite, pytester):
+    (pytester.path / "kept").mkdir()
+    for name in ("proved", "same", "trio"):
+        (pytester.path / "kept" / f"test_it.py-test_{name}").write_text("in the way")
+    result = suite(PLAIN, "--asyncsim-save", "kept")
+    result.assert_outcomes(passed=3, failed=2)
+    assert "NotADirectoryError" not in result.stdout.str()
+    assert result.stdout.str().count("note: no witness was saved: [Errno ") == 2
+
+
 def test_as_many_schedules_are_sampled_as_asked(suite):
     text = """
 def test_x(judge):

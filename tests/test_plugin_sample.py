@@ -113,8 +113,20 @@ def test_a_suite_that_judges_nothing_does_not_load_asyncsim(tmp_path):
         "    assert not {'asyncsim', 'numpy', 'trio'} & set(sys.modules)\n",
         encoding="utf-8",
     )
-    done = run(tmp_path, *LEAN)
+    done = run(tmp_path, *LEAN, "-p", "no:randomly")  # which imports numpy itself, to seed it
     assert "1 passed" in done.stdout, done.stdout
+
+
+def test_a_folder_called_kernels_is_hidden_as_the_page_says(tmp_path):
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "mine.py").write_text("", encoding="utf-8")
+    command = [sys.executable, "-c", "import kernels.mine"]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+    assert "No module named 'kernels.mine'" in done.stderr
+    assert "a\nfolder `kernels/` that has no `__init__.py`" in PAGE.read_text("utf-8")
+    for page in (PAGE, PAGE.with_name("replay-in-ci.md")):
+        assert not re.search(r"(?<!\w)kernels/\w", page.read_text("utf-8"))
 
 
 @pytest.mark.parametrize("name", [name for name in BLOCKS if name.endswith(".py")])

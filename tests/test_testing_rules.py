@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import trio
 
-from asyncsim import WAR, Expected, KernelError, MisuseError, Signal, Window, all_reduce, golden, kernel
+from asyncsim import WAR, Expected, KernelError, MisuseError, Signal, Window, all_reduce, check, golden, kernel
 from asyncsim.checking.report import Report
 from asyncsim.machine.case import Case
 from asyncsim.schedulers.fifo import Fifo
@@ -23,6 +25,9 @@ from asyncsim.testing import (
     check_kernel,
     check_scheduler,
 )
+from asyncsim.testing.asserting import sample
+from asyncsim.testing.elsewhere import choices_elsewhere
+from asyncsim.testing.schedulers import choices_of
 from asyncsim.trace.op import Op
 from kernels import reduce_scatter
 
@@ -83,6 +88,50 @@ class Endless(Fifo):
         return super().choose(ready)
 
 
+class ByHash(Fifo):
+    """Looks at what differs from process to process."""
+
+    def choose(self, ready):
+        return min(ready, key=lambda op: hash(str(op)))
+
+
+class OnlyHere(Fifo):
+    """Raises in any other process."""
+
+    here = False
+
+    def __init__(self):
+        """Look where it is."""
+        if not self.here:
+            raise LookupError("not here")
+
+
+class NoBegin:
+    """Has one method of two."""
+
+    def choose(self, ready):
+        return ready[0]
+
+
+class BareBegin(NoBegin):
+    """Begins without the actors."""
+
+    def begin(self):
+        """Take nothing."""
+
+
+class NoChoose:
+    """Has the other one."""
+
+    def begin(self, actors):
+        """Take the actors."""
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch):
+    monkeypatch.setattr(OnlyHere, "here", True)
+
+
 seeds = itertools.count()
 one = Fifo()
 
@@ -96,6 +145,13 @@ one = Fifo()
         (Remembers, "begin: the choices of a run depend on how far the run before it came; forget all of it"),
         (lambda: Random(next(seeds)), "same seed, same choices: two schedulers .* with"),
         (lambda: one, "make: it returned the same scheduler twice"),
+        (ByHash, "same seed, same choices: in another process, under another PYTHONHASHSEED: it chose otherwise"),
+        (OnlyHere, "in another process, under another PYTHONHASHSEED: LookupError: not here"),
+        (one, "make: .*Fifo object.* makes no scheduler; give the class"),
+        (lambda seed: one, "make: it takes arguments; give a function without any"),
+        (NoBegin, r"begin: .* has no such method; define begin\(self, actors\)"),
+        (BareBegin, r"begin: it does not take one argument; define begin\(self, actors\)"),
+        (NoChoose, r"choose: .* has no such method; define choose\(self, ready\)"),
     ],
 )
 def test_a_scheduler_is_told_which_rule_it_breaks(make, rule):
@@ -110,6 +166,14 @@ def test_what_a_scheduler_raises_comes_through():
 
 def test_a_scheduler_that_may_learn_need_not_forget():
     check_scheduler(Remembers, learns=True)
+
+
+def test_a_scheduler_without_a_name_is_run_in_this_process_alone(monkeypatch):
+    assert choices_elsewhere(lambda: Random(1)) == []
+    lost = type("Lost", (Fifo,), {"__module__": "nowhere"})
+    monkeypatch.setitem(sys.modules, "nowhere", SimpleNamespace(Lost=lost))  # here, but not there
+    assert choices_elsewhere(lost) == []
+    assert choices_elsewhere(Fifo) == 2 * [choices_of(Fifo)]
 
 
 # Kernels.
@@ -266,6 +330,13 @@ def test_a_collective_is_told_which_rule_it_breaks(program, changes, rule):
     assert "asyncsim replay" not in str(caught.value)
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_an_order_of_reduction_is_blamed_only_where_there_is_one(ranks):
+    with pytest.raises(AssertionError, match="the golden, bit for bit") as caught:
+        check_collective(mesh, **{**FEW, "ranks": ranks, "golden": lambda xs: [x + 1 for x in golden.all_reduce(xs)]})
+    assert ("in the order of the collective" in str(caught.value)) == (ranks > 1)
+
+
 def test_a_collective_is_tried_in_a_group():
     async def world_order(rank, x, data, signal):
         """Give the right result to whom the world's numbers are the group's."""
@@ -351,3 +422,30 @@ def test_a_check_that_was_interrupted_meets_nothing():
     report = Report(Case(reduce_scatter.hand, 2), "SURVIVED", "", interrupted=True)
     assert Requirement.of("survived").unmet(report) == "the check was interrupted"
     assert Requirement.of("survived").unmet(Report(report.case, "SURVIVED", "")) == ""
+
+
+def test_what_is_no_kernel_is_told_so():
+    raw = reduce_scatter.hand.program
+    for call in (
+        lambda: assert_proved(raw, ranks=2),
+        lambda: assert_proved("ring.py:shift", ranks=2),
+        lambda: assert_refuted(raw),
+        lambda: assert_same_result(raw, ranks=2),
+        lambda: check_kernel(raw),
+        lambda: check(raw),
+    ):
+        with pytest.raises(MisuseError, match=r"is no kernel; decorate it with @kernel\(memory=\[\.\.\.\]\)"):
+            call()
+
+
+@pytest.mark.parametrize("finds", ["", [], ()])
+def test_findings_that_name_none_are_refused(finds):
+    with pytest.raises(MisuseError, match=r"finds=.*(leave finds out|a finding is one of)"):
+        assert_refuted(reduce_scatter.hand, ranks=3, finds=finds)
+    assert_refuted(reduce_scatter.hand, ranks=3)
+
+
+def test_one_schedule_is_one():
+    with pytest.raises(VerdictError, match="of 1 schedule, and one differs"):
+        assert_same_result(reduce_scatter.hand, ranks=3, schedules=1)
+    assert sample(Case(reduce_scatter.builtin, 2), 1).scope == "1 schedule gives the same bits"

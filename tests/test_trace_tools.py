@@ -100,6 +100,29 @@ def test_a_run_that_was_broken_off_ends_there():
     assert not found.same
 
 
+def test_two_that_were_broken_off_are_the_same_as_far_as_both_go(tmp_path):
+    whole = recorded(GOOD, "fifo")
+    for name, steps, scheduler in (
+        ("a", 19, "fifo"),
+        ("b", 19, "fifo"),
+        ("one", 1, "fifo"),
+        ("c", 19, "random:seed=1"),
+    ):
+        events = recorded(GOOD, scheduler).events[:steps]
+        write_trace(Trace(whole.header, events), tmp_path / f"{name}.jsonl")
+    a, b, c, short = (str(tmp_path / f"{name}.jsonl") for name in ("a", "b", "c", "one"))
+    assert run("diff", a, b).stdout == "the same run as far as both go: 19 steps; neither has an end\n"
+    assert run("diff", short, short).stdout == "the same run as far as both go: 1 step; neither has an end\n"
+    assert run("diff", a, c).stdout.endswith("\nneither has an end\n")
+
+
+def test_a_trace_that_is_not_whole_says_its_last_step(tmp_path):
+    whole = recorded(GOOD, "fifo")
+    for steps, told in ((19, "it is explained up to step 18"), (0, "it has no step that could be explained")):
+        write_trace(Trace(whole.header, whole.events[:steps]), tmp_path / "cut.jsonl")
+        assert told in " ".join(run("explain", str(tmp_path / "cut.jsonl")).output.split())
+
+
 def test_only_the_end_may_differ():
     one, other = recorded(BAD, "fifo"), recorded(BAD, "fifo")
     other.footer.verdict = "REFUTED"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import random
@@ -121,3 +122,77 @@ def test_an_empty_compressed_file_is_no_trace(tmp_path):
     (tmp_path / "none.jsonl.gz").write_bytes(b"")
     with pytest.raises(TraceError, match="line 1: empty: a trace begins with its header"):
         read_trace(tmp_path / "none.jsonl.gz")
+
+
+class Interrupted:
+    """Stands for an object, and lets Ctrl-C come before or after its n-th call, counted over all that share a clock."""
+
+    def __init__(self, real, clock):
+        """Share the clock."""
+        self.real, self.clock = real, clock
+
+    def __getattr__(self, name):
+        """Wrap a method."""
+        found = getattr(self.real, name)
+
+        def call(*arguments):
+            self.clock.tick()
+            value = found(*arguments)
+            self.clock.tick()
+            return value
+
+        return call if callable(found) else found
+
+
+class Clock:
+    """Raises once, at one point of time."""
+
+    def __init__(self, when):
+        """Count down from here."""
+        self.left = when
+
+    def tick(self):
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("live", [True, False])
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_interrupted_at_any_moment_it_is_whole_up_to_its_last_line(tmp_path, monkeypatch, ending, live):
+    if ending == ".zst":
+        pytest.importorskip("zstandard")
+    clock = Clock(0)
+    files, packing = [], packed._Packing
+
+    def slow(file, coder, *, live):
+        files.append(file)
+        return packing(Interrupted(file, clock), Interrupted(coder, clock), live=live)
+
+    monkeypatch.setattr(packed, "_Packing", slow)
+    path, lines = tmp_path / f"some.jsonl{ending}", TEXT.splitlines(keepends=True)
+    read = []
+    while clock.left <= 0:
+        clock.left = len(read) + 1
+        stream = packed.open_for_writing(path, live=live)
+        with contextlib.suppress(KeyboardInterrupt), stream:
+            for line in lines:
+                stream.write(line)
+                stream.flush()
+        assert stream.closed
+        files[-1].close()  # as the end of the process does, if Ctrl-C came before it was closed
+        opened, unpacking = packed.open_for_reading(path)
+        with opened:
+            text = opened.read()
+        assert TEXT.startswith(text)
+        assert not unpacking.fault or unpacking.cut, unpacking.fault
+        read.append(len(text))
+        try:
+            survey = survey_trace(path)
+        except TraceError as error:
+            assert error.line == 1  # noqa: PT017 - not even the header is whole
+        else:
+            assert len(survey.trace.events) <= len(everything.TRACE.events)
+    assert read == sorted(read)
+    assert (read[0], read[-1]) == (0, len(TEXT))
+    assert len(read) > (8 if live else 4) * len(lines)

@@ -104,7 +104,7 @@ def read_run(source: TextIO | str | os.PathLike[str], *, name: str | None = None
 def explain(survey: Survey) -> Explanation:
     """Say what a trace, as `read_run` gives it, says of its kernel."""
     trace, footer = survey.trace, survey.trace.footer
-    notes = [f"the trace is not whole: {survey.cut}; it is explained up to step {len(trace.events)}"] * bool(survey.cut)
+    notes = [f"the trace is not whole: {survey.cut}; {_extent(len(trace.events))}"] * bool(survey.cut)
     analysis = analyse(trace, fair=_fair(trace, notes))
     found = _found(analysis, _told(trace, notes), notes)
     reasons = [reason for reason in analysis.reasons if not survey.cut or "no footer" not in reason]  # was said above
@@ -120,6 +120,11 @@ def explain(survey: Survey) -> Explanation:
         trace.header, len(trace.events), None if footer is None else footer.ending, verdict,
         _scope(trace, analysis, findings), findings, [who for _, who in found], notes, list(map(str, analysis.cells)),
     )  # fmt: skip
+
+
+def _extent(steps: int) -> str:
+    """Say how far a trace that is not whole is explained; steps are numbered from 0."""
+    return f"it is explained up to step {steps - 1}" if steps else "it has no step that could be explained"
 
 
 def _found(analysis: Analysis, told: list[Finding], notes: list[str]) -> list[tuple[Finding, str]]:

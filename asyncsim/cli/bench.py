@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from asyncsim.checking.figures import FULL, QUICK, Figure, questions
+from asyncsim.cli.outputs import check_outputs
 from asyncsim.views.figures import figures_json, figures_markdown, figures_text
 
 
@@ -36,6 +37,7 @@ def bench_command(*, quick: bool, markdown: bool, file: Path | None) -> None:
         asyncsim bench --quick
         asyncsim bench --json figures.json
     """  # noqa: D301 - click keeps the lines after a backspace as they are
+    check_outputs({"--json": file})
     facts = {
         "date": time.strftime("%Y-%m-%d"),
         "machine": f"{os.cpu_count()} processors {platform.machine()}",

@@ -13,6 +13,7 @@ from asyncsim.cli.completion import complete_kernels
 from asyncsim.cli.field import show_field
 from asyncsim.cli.judge import judge_all
 from asyncsim.cli.options import Options, engine_option, shared_options
+from asyncsim.cli.outputs import check_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,6 +73,7 @@ def check_command(  # noqa: PLR0913 - one argument an option
     reports: list[Report] = []
 
     def judge(kernel: Kernel, ranks: int, progress: Callable[[Progress], None] | None) -> Report:
+        check_outputs({"--certificate": certificate}, kernels=[kernel])
         report = check(
             kernel,
             ranks=ranks,

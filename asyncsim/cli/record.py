@@ -9,11 +9,12 @@ import click
 from asyncsim.checking.locate import locate
 from asyncsim.cli.completion import complete_kernels, complete_schedulers
 from asyncsim.cli.options import Options, shared_options
+from asyncsim.cli.outputs import check_outputs
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.live import Live
 from asyncsim.schedulers.table import make
-from asyncsim.trace.errors import KernelError
+from asyncsim.trace.errors import KernelError, MisuseError
 from asyncsim.trace.jsonl_live import LiveTrace
 from asyncsim.views.report import case_text, count_text
 
@@ -37,7 +38,10 @@ def record_command(kernel: str, file: Path, *, scheduler: str, options: Options)
     """  # noqa: D301 - click keeps the lines after a backspace as they are
     if len(options.ranks) > 1:
         raise click.UsageError("a trace is of one P")
+    if file.suffix == ".py":
+        raise MisuseError(f"FILE {file}: a trace is no Python file; let it end in .jsonl, .jsonl.gz or .jsonl.zst")
     case = Case(locate(kernel), options.ranks[0], options.calls, options.memory, options.seed)
+    check_outputs({"FILE": file}, kernels=[case.kernel])
     with LiveTrace(file, case.header(scheduler)) as live:
         try:
             trace = simulate(case, Live(make(scheduler), live.step), record=scheduler).trace

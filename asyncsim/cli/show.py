@@ -11,6 +11,7 @@ import click
 from asyncsim.checking.locate import locate
 from asyncsim.cli.completion import complete_kernels
 from asyncsim.cli.judge import width
+from asyncsim.cli.outputs import check_outputs
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.lenient import Lenient
@@ -25,6 +26,7 @@ from asyncsim.views.timeline_page import page_text
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from asyncsim.machine.kernel import Kernel
     from asyncsim.trace.event import Trace
     from asyncsim.views.timeline import Timeline
     from asyncsim.views.timeline_lines import Line
@@ -94,10 +96,14 @@ def show_command(  # noqa: PLR0913 - one argument an option
         raise click.UsageError("--other is a run, and --kernel makes one; give one of them")
     if html is None and (other is not None or kernel is not None):
         raise click.UsageError("another run is shown beside this one in the page; say where it goes with --html FILE")
+    judged = None if kernel is None else locate(kernel)
+    check_outputs(
+        {"--html": html, "--perfetto": perfetto}, reads=[trace, other], kernels=[] if judged is None else [judged]
+    )
     timeline = timeline_of(read_trace(trace, partial=True))
     _check_part(timeline, first, last, ranks)
     if html is not None:
-        html.write_text(_page(timeline, other, kernel), encoding="utf-8")
+        html.write_text(_page(timeline, other, judged), encoding="utf-8")
         click.echo(f"wrote {html}")
     if perfetto is not None:
         perfetto.write_text(perfetto_text(timeline), encoding="utf-8")
@@ -106,7 +112,7 @@ def show_command(  # noqa: PLR0913 - one argument an option
         _print(timeline_lines(timeline, Part(first=first, last=last, ranks=ranks), width=width()))
 
 
-def _page(timeline: Timeline, other: Path | None, kernel: str | None) -> str:
+def _page(timeline: Timeline, other: Path | None, kernel: Kernel | None) -> str:
     if kernel is not None:
         return page_text(timeline, timeline_of(_other_order(timeline, kernel)), title="The other order, run")
     if other is not None:
@@ -122,14 +128,14 @@ def _check_part(timeline: Timeline, first: int | None, last: int | None, ranks: 
         raise MisuseError(f"--ranks names rank {max(ranks)}; the trace has the ranks 0 to {count - 1}")
 
 
-def _other_order(timeline: Timeline, name: str) -> Trace:
+def _other_order(timeline: Timeline, kernel: Kernel) -> Trace:
     """Run the other order of the first race of a trace."""
     pair = next((found for finding in timeline.findings if (found := pair_of(finding))), None)
     if pair is None:
         raise MisuseError("the trace tells of no race whose two sides are among its steps; there is no other order")
     header = timeline.trace.header
     case = Case(
-        locate(name), header.world.ranks, header.calls, header.memory, header.seed, edits=header.edits,
+        kernel, header.world.ranks, header.calls, header.memory, header.seed, edits=header.edits,
     )  # fmt: skip
     schedule = [(actor, 1) for actor in other_schedule(timeline, *pair)]
     try:

@@ -8,6 +8,7 @@ import click
 
 from asyncsim.checking.worked import COLLECTIVES, OPS
 from asyncsim.checking.worked_inputs import DTYPES, RANKS, SIZE, Asked, worked_example
+from asyncsim.cli.outputs import check_outputs
 from asyncsim.views.worked import FORMATS, worked_text
 
 
@@ -52,6 +53,7 @@ def table_command(  # noqa: PLR0913 - one argument an option
         asyncsim table reduce_scatter --then all_gather
         asyncsim table all_reduce --input gradients.csv --format html --out table.html
     """  # noqa: D301 - click keeps the lines after a backspace as they are
+    check_outputs({"--out": out}, reads=[file])
     asked = Asked(
         collective=collective, ranks=ranks, size=size, op=op, settings=settings, then=then, file=file, dtype=dtype
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from asyncsim.machine.kernel import Kernel
 from asyncsim.machine.site import Sites
 from asyncsim.trace.digest import digest_value
 from asyncsim.trace.edit import added_memory, edits_of
@@ -19,7 +20,6 @@ from asyncsim.trace.world import World
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from asyncsim.machine.kernel import Kernel
     from asyncsim.trace.edit import Edit
 
 
@@ -48,6 +48,8 @@ class Case:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run."""
+        if not isinstance(self.kernel, Kernel):
+            raise MisuseError(f"{self.kernel!r} is no kernel; decorate it with @kernel(memory=[...])")
         if isinstance(self.calls, bool) or not isinstance(self.calls, int) or self.calls < 1:
             raise MisuseError(f"calls={self.calls!r}; a kernel is called at least once")
         model_of(self.memory)

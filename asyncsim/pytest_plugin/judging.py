@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from asyncsim.checking.check import check
 from asyncsim.machine.kernel import Kernel
 from asyncsim.pytest_plugin import replaying
 from asyncsim.pytest_plugin.collecting import judged_of
@@ -17,6 +14,7 @@ from asyncsim.pytest_plugin.marks import MARK, unwrapped
 from asyncsim.pytest_plugin.naming import name_by_file
 from asyncsim.testing.asserting import require
 from asyncsim.testing.requirement import Requirement, VerdictError
+from asyncsim.testing.saving import check_and_save, check_and_save_aio
 from asyncsim.trace.errors import KernelError, MisuseError
 
 if TYPE_CHECKING:
@@ -39,7 +37,7 @@ class Judge:
         self._item = item
 
     def __call__(
-        self, kernel: Kernel, *, ranks: int = RANKS, require: str | None = None, finds: Finds = (), **how: Any  # noqa: ANN401
+        self, kernel: Kernel, *, ranks: int = RANKS, require: str | None = None, finds: Finds | None = None, **how: Any  # noqa: ANN401
     ) -> Report:  # fmt: skip
         """Judge a kernel at one P.
 
@@ -65,10 +63,10 @@ class Judge:
         record = replaying.record_of(self._item.config, kernel, ranks, how)
         if record is not None:
             replaying.follow(record, kernel)
-        return _required(check(kernel, ranks=ranks, **how), requirement)
+        return _required(check_and_save(kernel, ranks=ranks, **how), requirement)
 
     async def aio(
-        self, kernel: Kernel, *, ranks: int = RANKS, require: str | None = None, finds: Finds = (), **how: Any  # noqa: ANN401
+        self, kernel: Kernel, *, ranks: int = RANKS, require: str | None = None, finds: Finds | None = None, **how: Any  # noqa: ANN401
     ) -> Report:  # fmt: skip
         """Do the same within a running trio loop, which goes on meanwhile."""
         __tracebackhide__ = True
@@ -77,7 +75,7 @@ class Judge:
         record = replaying.record_of(self._item.config, kernel, ranks, how)
         if record is not None:
             replaying.follow(record, kernel)
-        return _required(await check.aio(kernel, ranks=ranks, **how), requirement)
+        return _required(await check_and_save_aio(kernel, ranks=ranks, **how), requirement)
 
     def _options(self, kernel: Kernel, how: dict[str, Any]) -> dict[str, Any]:
         """Add what the options of the test run say."""
@@ -85,13 +83,9 @@ class Judge:
         if not isinstance(kernel, Kernel):
             raise MisuseError(f"{kernel!r} is no kernel; a kernel is an async function under @asyncsim.kernel(...)")
         name_by_file(kernel, config)
-        runs, save = config.getoption("asyncsim_runs"), config.getoption("asyncsim_save")
+        runs = config.getoption("asyncsim_runs")
         if runs is not None:
             how = {**how, "samples": runs}
-        if save is not None:
-            # Each test has a folder of its own: two of them may judge the same kernel, and at the same time.
-            own = re.sub(r"[^A-Za-z0-9_.]+", "-", self._item.nodeid).strip("-")
-            how = {**how, "save": Path(config.invocation_params.dir, save, own)}
         return how
 
 
@@ -107,7 +101,7 @@ def judge_item(item: pytest.Function) -> None:
             f"{item.nodeid} returned {returned!r}, which is no kernel; a test marked {MARK} returns one", pytrace=False
         )
     asked = judged.marked.requirement
-    level, finds = (None, ()) if asked is None else (asked.level, asked.finds)
+    level, finds = (None, None) if asked is None else (asked.level, asked.finds or None)
     how = {"memory": judged.memory, **judged.marked.how}
     if item.config.getoption("asyncsim_replay"):
         name_by_file(kernel, item.config)
@@ -125,8 +119,8 @@ def judge_item(item: pytest.Function) -> None:
         raise pytest.fail.Exception(f"{type(error).__name__}: {error}", pytrace=False) from None
 
 
-def _requirement(level: str | None, finds: Finds, kernel: Kernel) -> Requirement:
-    if level is None and not finds and isinstance(kernel, Kernel):
+def _requirement(level: str | None, finds: Finds | None, kernel: Kernel) -> Requirement:
+    if level is None and finds is None and isinstance(kernel, Kernel):
         return Requirement.declared_by(kernel)
     return Requirement.of(level, finds)
 

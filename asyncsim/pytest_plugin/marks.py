@@ -78,8 +78,8 @@ def _read(mark: pytest.Mark) -> Marked:
         raise MisuseError(f"there is no argument {unknown[0]!r}; write {USAGE}, or one of {', '.join(PASSED_ON)}")
     ranks = rank_counts(given.pop("ranks", RANKS))
     memories = _memories(given.pop("memory", "sc"))
-    level, finds = given.pop("require", None), given.pop("finds", ())
-    requirement = None if level is None and not finds else Requirement.of(level, finds)
+    level, finds = given.pop("require", None), given.pop("finds", None)
+    requirement = None if level is None and finds is None else Requirement.of(level, finds)
     for key, value in given.items():
         _check_type(key, value)
     return Marked(tuple(dict.fromkeys(ranks)), tuple(dict.fromkeys(memories)), requirement, given)

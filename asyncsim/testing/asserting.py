@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.checking.check import check
 from asyncsim.checking.plan import mixed_plan
 from asyncsim.checking.report import REFUTED, SURVIVED, Report
 from asyncsim.checking.symptoms import Symptoms
@@ -14,8 +13,9 @@ from asyncsim.machine.case import Case
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.table import make
 from asyncsim.testing.requirement import Requirement, VerdictError
+from asyncsim.testing.saving import check_and_save, keep
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.token import Token, encode
+from asyncsim.views.report import count_text
 
 if TYPE_CHECKING:
     from asyncsim.machine.kernel import Kernel
@@ -46,13 +46,13 @@ def assert_proved(kernel: Kernel, *, ranks: int | Sequence[int] = RANKS, **how: 
 
 
 def assert_refuted(
-    kernel: Kernel, *, finds: Finds = (), ranks: int | Sequence[int] = RANKS, **how: Any  # noqa: ANN401
+    kernel: Kernel, *, finds: Finds | None = None, ranks: int | Sequence[int] = RANKS, **how: Any  # noqa: ANN401
 ) -> tuple[Report, ...]:  # fmt: skip
     """Require that a kernel is REFUTED, by these findings.
 
     Args:
         kernel: what is judged.
-        finds: "WAR", "WAR, next call", "deadlock", an `asyncsim.Expected`, or several; empty: any harmful one.
+        finds: "WAR", "WAR, next call", "deadlock", an `asyncsim.Expected`, or several; None: any harmful one.
         ranks: P, or several.
         how: further arguments of `asyncsim.check`.
 
@@ -74,7 +74,7 @@ def assert_verdict(
     __tracebackhide__ = True
     reports = []
     for each in rank_counts(ranks):
-        report = check(kernel, ranks=each, **how)
+        report = check_and_save(kernel, ranks=each, **how)
         require(report, requirement)
         reports.append(report)
     return tuple(reports)
@@ -119,7 +119,9 @@ def assert_same_result(  # noqa: PLR0913 - each is a choice of the user's
     for each in rank_counts(ranks):
         report = sample(Case(kernel, each, calls, memory, seed), schedules)
         if report.refuted:
-            raise VerdictError(report, f"the same result is required of {schedules} schedules, and one differs")
+            raise VerdictError(
+                report, f"the same result is required of {count_text(schedules, 'schedule')}, and one differs"
+            )
 
 
 def sample(case: Case, schedules: int) -> Report:
@@ -130,11 +132,15 @@ def sample(case: Case, schedules: int) -> Report:
         run = drive(case, make(text))
         found = symptoms.findings(run)
         if found:
-            token = encode(Token.of(case.header(text), run.choices, ending=run.ending))
-            first = found[0].with_(token=token, shown=f"in schedule {number} of {schedules}, under {text}")
+            shown = found[0].with_(shown=f"in schedule {number} of {schedules}, under {text}")
+            first, notes = keep(shown, run)
             scope = f"schedule {number} does not do as the fair one does"
-            return Report(case, REFUTED, scope, [first], schedules=number + 1, steps=steps)
-    return Report(case, SURVIVED, f"{schedules} schedules give the same bits", schedules=schedules + 1, steps=steps)
+            return Report(case, REFUTED, scope, [first], notes, schedules=number + 1, steps=steps)
+    return Report(case, SURVIVED, f"{_counted(schedules)} the same bits", schedules=schedules + 1, steps=steps)
+
+
+def _counted(schedules: int) -> str:
+    return f"{count_text(schedules, 'schedule')} {'gives' if schedules == 1 else 'give'}"
 
 
 def rank_counts(ranks: object) -> tuple[int, ...]:

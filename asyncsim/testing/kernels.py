@@ -10,11 +10,12 @@ from asyncsim.checking.check import SHRINK_STEPS, check
 from asyncsim.checking.hidden import stream_difference
 from asyncsim.machine.case import MISSING, Case, copied
 from asyncsim.machine.direct import drive
+from asyncsim.machine.kernel import Kernel
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.testing.asserting import rank_counts
 from asyncsim.testing.requirement import Requirement
 from asyncsim.trace.digest import digest_value
-from asyncsim.trace.errors import KernelError, RefusedError
+from asyncsim.trace.errors import KernelError, MisuseError, RefusedError
 from asyncsim.views.report import finding_title, report_text
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from asyncsim.checking.report import Report
     from asyncsim.machine.case import Run
-    from asyncsim.machine.kernel import Kernel
     from asyncsim.trace.finding import Expected
 
 RANKS = (1, 2, 3, 4)
@@ -58,6 +58,8 @@ def check_kernel(
 
     """
     __tracebackhide__ = True
+    if not isinstance(kernel, Kernel):
+        raise MisuseError(f"{kernel!r} is no kernel; decorate it with @kernel(memory=[...])")
     if not kernel.first_line:
         raise AssertionError(f"{kernel.ref}: what it is: give the program a docstring, or the variant about=...")
     counts = rank_counts(ranks)
@@ -154,7 +156,7 @@ def _check_verdict(report: Report) -> None:
             f"{report_text(report)}"
         )
     alone = case.ranks == 1 and not harmful
-    why = Requirement.of(finds=() if alone else _possible(expected, case.ranks)).unmet(report)
+    why = Requirement.of(finds=None if alone else _possible(expected, case.ranks) or None).unmet(report)
     if why:
         raise AssertionError(f"{case.kernel.ref}: verdict: {why}\n\n{report_text(report)}")
 

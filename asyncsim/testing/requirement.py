@@ -41,7 +41,7 @@ class Requirement:
     finds: tuple[Expected, ...] = ()
 
     @classmethod
-    def of(cls, level: str | None = None, finds: Finds = ()) -> Requirement:
+    def of(cls, level: str | None = None, finds: Finds | None = None) -> Requirement:
         """Make one of what a test says; findings without a level ask for "refuted".
 
         Raises:
@@ -59,7 +59,7 @@ class Requirement:
     @classmethod
     def declared_by(cls, kernel: Kernel) -> Requirement:
         """Ask for what the kernel itself declares: its known findings, or a proof."""
-        return cls.of(finds=kernel.finds)
+        return cls.of(finds=kernel.finds or None)
 
     def unmet(self, report: Report) -> str:
         """Say in which way the report is not what is required; empty if it is."""
@@ -109,10 +109,14 @@ def _either(verdicts: Sequence[str]) -> str:
     return " or ".join(verdicts)
 
 
-def _expected(finds: Finds) -> tuple[Expected, ...]:
+def _expected(finds: Finds | None) -> tuple[Expected, ...]:
+    if finds is None:
+        return ()
     given = (finds,) if isinstance(finds, str | Expected) else finds
     if not isinstance(given, Sequence):
         raise MisuseError(f"finds={finds!r}; name a finding, such as 'WAR, next call' or 'deadlock', or give a list")
+    if not given:
+        raise MisuseError(f"finds={finds!r}; name a finding, or leave finds out")
     return tuple(map(_one, given))
 
 

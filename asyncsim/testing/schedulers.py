@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from asyncsim.machine.case import Case
 from asyncsim.machine.direct import drive
 from asyncsim.machine.kernel import kernel
+from asyncsim.testing.elsewhere import choices_elsewhere
 from asyncsim.trace.declare import Signal, Window
 from asyncsim.trace.event import COMPLETE, STEP_LIMIT
 
@@ -54,13 +56,15 @@ def check_scheduler(make: Callable[[], Scheduler], *, learns: bool = False) -> N
     """Require of a scheduler what every engine and every search relies on.
 
     * it chooses one of the operations that are offered, and changes nothing in the list of them;
-    * two that are made alike choose alike, run after run;
+    * two that are made alike choose alike, run after run, and in another process, where hashes of texts are others;
     * it does not keep the list, which changes after the call;
     * it comes through runs of one actor, of streams and of late writes, one after the other;
     * `begin` forgets the run before, also one that was broken off.
 
     Args:
-        make: makes one, the same each time: with the same seed, if it throws dice.
+        make: makes one, the same each time: with the same seed, if it throws dice. A class or a function at the top
+            of a module is run in other processes too; what has no name there, such as a lambda, is not, and then
+            choices that depend on PYTHONHASHSEED are not noticed.
         learns: it may remember how long runs were, as `pct` does; then the last rule is not asked.
 
     Raises:
@@ -68,6 +72,7 @@ def check_scheduler(make: Callable[[], Scheduler], *, learns: bool = False) -> N
 
     """
     __tracebackhide__ = True
+    _check_form(make)
     if make() is make():
         raise AssertionError("make: it returned the same scheduler twice; make a new one in each call")
     first, again = make(), make()
@@ -78,6 +83,7 @@ def check_scheduler(make: Callable[[], Scheduler], *, learns: bool = False) -> N
                 f"same seed, same choices: two schedulers that were made alike chose otherwise with {world}; "
                 "draw from a generator of its own, and look at the order and content of what is offered only"
             )
+    _check_elsewhere(make)
     kept, lent = make(), make()
     for world, case in WORLDS.items():
         if _run(kept, case, world, keep=True) != _run(lent, case, world, keep=False):
@@ -87,6 +93,58 @@ def check_scheduler(make: Callable[[], Scheduler], *, learns: bool = False) -> N
             )
     if not learns:
         _check_begin(make)
+
+
+def choices_of(make: Callable[[], Scheduler]) -> dict[str, list[str]]:
+    """Return the choices of one scheduler, world by world."""
+    scheduler = make()
+    return {world: _run(scheduler, case, world, keep=True) for world, case in WORLDS.items()}
+
+
+def _check_form(make: Callable[[], Scheduler]) -> None:
+    """Require that there are the methods, and that they take what they are given."""
+    __tracebackhide__ = True
+    if not callable(make):
+        raise AssertionError(  # noqa: TRY004 - every rule that is broken is one of these
+            f"make: {make!r} makes no scheduler; give the class, or a function without arguments"
+        )
+    if not _takes(make, 0):
+        raise AssertionError("make: it takes arguments; give a function without any: lambda: MyScheduler(seed=3)")
+    scheduler = make()
+    for name, what in (("begin", "actors"), ("choose", "ready")):
+        method = getattr(scheduler, name, None)
+        if not callable(method):
+            raise AssertionError(  # noqa: TRY004 - as above
+                f"{name}: {scheduler!r} has no such method; define {name}(self, {what})"
+            )
+        if not _takes(method, 1):
+            raise AssertionError(f"{name}: it does not take one argument; define {name}(self, {what})")
+
+
+def _takes(function: Callable[..., object], count: int) -> bool:
+    """Say whether a function takes so many arguments by position; one in C that does not tell is believed."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        return True
+    try:
+        signature.bind(*[None] * count)
+    except TypeError:
+        return False
+    return True
+
+
+def _check_elsewhere(make: Callable[[], Scheduler]) -> None:
+    """Require the same choices under other hashes."""
+    __tracebackhide__ = True
+    here = choices_of(make)
+    for there in choices_elsewhere(make):
+        if there != here:
+            told = there if isinstance(there, str) else "it chose otherwise"
+            raise AssertionError(
+                f"same seed, same choices: in another process, under another PYTHONHASHSEED: {told}; "
+                "do not look at hash(...), id(...), or the order of a set"
+            )
 
 
 def _check_begin(make: Callable[[], Scheduler]) -> None:

@@ -238,28 +238,43 @@ class _ZstCoder:
 
 
 class _Packing(io.RawIOBase):
-    """A file that is compressed on its way."""
+    """A file that is compressed on its way.
+
+    Interrupted in the middle of a piece, by Ctrl-C, it takes no more and is not finished: nobody knows how much of
+    the piece went in, and the buffer above would send it once more. The file is then cut off, and its lines are right.
+    """
 
     def __init__(self, file: IO[bytes], coder: _Coder, *, live: bool) -> None:
         self._file = file
         self._coder = coder
         self._live = live
+        self._torn = False
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:  # noqa: ANN401 - any buffer
-        self._file.write(self._coder.feed(bytes(data)))
-        if self._live:  # the buffer above hands on what it has when it is flushed, and does not say so
-            self._file.write(self._coder.flush())
-            self._file.flush()
-        return len(data)
+        size = len(data)  # now: no call, at which Ctrl-C could come, stands between the last line but one and the end
+        if not self._torn:
+            self._torn = True
+            self._file.write(self._coder.feed(bytes(data)))
+            if self._live:  # the buffer above hands on what it has when it is flushed, and does not say so
+                self._file.write(self._coder.flush())
+                self._file.flush()
+            self._torn = False
+        return size
 
     def close(self) -> None:
-        if not self.closed:
-            self._file.write(self._coder.finish())
-            self._file.close()
-        super().close()
+        if self.closed:
+            return
+        try:
+            if not self._torn:
+                self._file.write(self._coder.finish())
+        finally:
+            try:
+                self._file.close()
+            finally:
+                super().close()  # also then: a buffer cannot be closed a second time
 
 
 def _zstandard(path: Path) -> Any:  # noqa: ANN401 - an optional module

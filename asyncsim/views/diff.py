@@ -27,7 +27,10 @@ def comparison_text(found: Comparison, left: Trace, right: Trace, names: tuple[s
 
     """
     if found.same:
-        return f"the same run: {len(left.events)} steps, and the same end\n"
+        steps = count_text(len(left.events), "step")
+        if left.footer is None:  # then neither has one: what came after may differ
+            return f"the same run as far as both go: {steps}; neither has an end\n"
+        return f"the same run: {steps}, and the same end\n"
     sides = zip("AB", names, (left, right), strict=True)
     lines = [f"{side}  {name}: {count_text(len(trace.events), 'step')}" for side, name, trace in sides]
     if found.header:
@@ -46,7 +49,7 @@ def comparison_text(found: Comparison, left: Trace, right: Trace, names: tuple[s
         lines += [line for change in found.footer[:SHOWN] for line in _change(change)]
         lines += _rest(len(found.footer))
     else:
-        lines += ["", "the end is the same"]
+        lines += ["", "neither has an end" if left.footer is None else "the end is the same"]
     return "\n".join(lines) + "\n"
 
 
