@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from asyncsim import Signal, Window, check, kernel
+from asyncsim.checking.locate import locate
 from asyncsim.machine.calluse import CallUse
 from asyncsim.views.report import report_text
 from kernels.reduce_scatter import builtin, double_buffer, hand, no_post_barrier
@@ -34,6 +35,7 @@ def test_who_is_refuted_is_promised_nothing():
     assert check(hand, ranks=2).later == ""
 
 
+TABLE = (1, 2, 3, 4)
 USES = {
     "nothing": (lambda n: 0, True, 1),
     "as a threshold": (lambda n: (n + 1) * 3 - 2, True, 1),
@@ -41,16 +43,31 @@ USES = {
     "modulo": (lambda n: n % 3, True, 3),
     "by a mask": (lambda n: n & 1, True, 2),
     "modulo twice": (lambda n: n % 2 + n % 3, True, 6),
+    "squared": (lambda n: n * n, False, 1),
     "modulo itself": (lambda n: 7 % (n + 1), False, 1),
     "modulo a call": (lambda n: (n + 5) % (n + 2), False, 1),
     "by an odd mask": (lambda n: n & 5, False, 1),
     "compared": (lambda n: n == 0, False, 1),
+    "compared, reversed": (lambda n: 0 < n, False, 1),  # noqa: SIM300 - the order is the point
     "as a truth": (lambda n: 1 if n else 2, False, 1),
     "halved": (lambda n: n // 2, False, 1),
+    "subtracted from": (lambda n: 9 - n, False, 1),
     "as a key": (lambda n: {0: 1, 1: 2, 2: 3}[n], False, 1),
+    "as an index": (lambda n: TABLE[n], False, 1),
+    "as a bound": (lambda n: TABLE[:n], False, 1),
+    "as a range": (lambda n: len(range(n)), False, 1),
+    "as a text": (lambda n: f"{n}", False, 1),
+    "as an integer": (int, False, 1),
     "as a float": (float, False, 1),
+    "negated": (lambda n: -n, False, 1),
+    "shifted": (lambda n: 1 << n, False, 1),
     "plus a half": (lambda n: n + 0.5, False, 1),
+    "in numpy": (lambda n: int(np.arange(4)[n]), False, 1),
 }
+
+
+def plain(value):
+    return value.as_threshold() if hasattr(value, "as_threshold") else value
 
 
 @pytest.mark.parametrize("how", USES)
@@ -60,7 +77,7 @@ def test_what_is_done_with_the_number_of_a_call_is_noted_and_changes_nothing(how
         noted = CallUse()
         value = use(noted.number(call))
         assert (noted.otherwise, noted.modulus) == (not foreseen, modulus)
-        assert value == use(call)
+        assert plain(value) == use(call)
     noted = CallUse()
     use(noted.number(1))
     assert noted.repeats_after(6) == foreseen
@@ -115,7 +132,7 @@ def test_the_race_of_many_ranks_is_shown_by_two(tmp_path):
     report = check(no_post_barrier, ranks=6, save=tmp_path)
     (finding,) = report.findings
     assert (finding.title, finding.pairs, finding.harmful) == ("WAR race, next call", 30, True)
-    assert finding.shown.startswith("at P = 2: ")
+    assert finding.shown.endswith("; the replay shows it at P = 2")
     assert "-P2-" in finding.trace
     usual = check(no_post_barrier, ranks=5).findings[0]
     assert (finding.kind, finding.hazard, finding.scope) == (usual.kind, usual.hazard, usual.scope)
@@ -133,7 +150,7 @@ def test_what_few_ranks_do_not_show_is_shown_by_the_many():
 
     report = check(sixth, ranks=6)
     assert report.verdict == "REFUTED"
-    assert not report.findings[0].shown.startswith("at P")
+    assert "the replay shows it" not in report.findings[0].shown
     small = check(sixth, ranks=3)
     assert small.verdict == "PROVED"
 
@@ -161,10 +178,82 @@ def test_hidden_state_is_noticed_in_columns_as_in_events(ranks):
     @kernel(memory=[x, c])
     async def remembers(rank, x, c):
         seen.append(rank.id)
-        await rank.store(x[len(seen) // (4 * rank.size)], 1.0)
+        await rank.store(x[min(len(seen) // (4 * rank.size), 1)], 1.0)
 
-    report = check(remembers, ranks=ranks)
-    (finding,) = report.findings
-    assert finding.kind == "hidden-state"
+    report = check(remembers, ranks=ranks, samples=1)
+    (finding,) = (finding for finding in report.findings if finding.kind == "hidden-state")
     assert "differs in actor" in finding.why
     assert "(store to x[" in finding.why
+
+
+def test_a_kernel_that_needs_a_plain_number_is_judged_for_its_calls_only():
+    @kernel(memory=[x, c])
+    async def plain_one(rank, x, c):
+        assert isinstance(rank.call, int)
+        await rank.load(x[0])
+
+    @kernel(memory=[x, c])
+    async def other_one(rank, x, c):
+        await rank.load(x[0 if isinstance(rank.call, int) else 1])
+
+    for given in (plain_one, other_one):
+        report = check(given, ranks=2)
+        assert (report.verdict, report.findings, report.later) == ("PROVED", [], "")
+
+
+def test_a_threshold_that_grows_by_more_and_more_is_no_promise():
+    @kernel(memory=[x, c])
+    async def square(rank, x, c):
+        if rank.id == 0:
+            await rank.notify(c.at(1)[0], 1)
+        else:
+            await rank.wait(c[0] >= rank.call * rank.call)
+
+    assert check(square, ranks=2).later == ""
+
+
+def test_a_cell_that_wraps_leaves_its_range_too():
+    small = Signal("small", (1,), dtype=np.int8, wrap=True)
+
+    @kernel(memory=[small])
+    async def wraps(rank, small):
+        await rank.notify(small[0], 1)
+
+    assert check(wraps, ranks=2).later.startswith("and for up to 126 calls")
+
+
+@pytest.mark.usefixtures("many")
+def test_harm_among_few_is_no_harm_among_many():
+    @kernel(memory=[x, c], inputs=lambda ranks, call, rng: rng.standard_normal((ranks, 1)))
+    async def benign_at_many(rank, value, x, c):
+        own = np.float32(value[0]) if rank.size < 6 else np.float32(7)
+        if rank.id < 2:
+            await rank.store(x.at(0)[0], own)
+        return await rank.load(x[0]) if rank.id == 0 and rank.size < 6 else None
+
+    few, many = check(benign_at_many, ranks=3, calls=1), check(benign_at_many, ranks=6, calls=1)
+    assert few.verdict == "REFUTED"
+    assert many.verdict != "REFUTED"
+    assert not any(finding.harmful for finding in many.findings)
+
+
+def test_a_hidden_state_is_never_explored_exhaustively():
+    seen = []
+
+    @kernel(memory=[x, c])
+    async def remembers(rank, x, c):
+        seen.append(rank.id)
+        await rank.store(x[min(len(seen) // (4 * rank.size), 1)], 1.0)
+
+    assert check(remembers, ranks=2, samples=5).verdict in ("SURVIVED", "REFUTED")
+
+
+def test_a_kernel_has_the_source_that_it_was_made_of(tmp_path):
+    file = tmp_path / "own.py"
+    text = "from asyncsim import Window, kernel\n\n"
+    text += "@kernel(memory=[Window('w', (1,))])\nasync def own(rank, w):\n    pass\n"
+    file.write_text(text)
+    made = locate(f"{file}:own")
+    before = made.source
+    file.write_text(text + "# edited\n")
+    assert made.source == before

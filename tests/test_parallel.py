@@ -18,7 +18,7 @@ import trio
 from click.testing import CliRunner
 
 from asyncsim import MisuseError, Signal, Window, explore, kernel, replay
-from asyncsim.checking.batch import Batch, Work, run_batch, travelling
+from asyncsim.checking.batch import Batch, Work, _end_with_parent, run_batch, travelling
 from asyncsim.checking.locate import locate
 from asyncsim.checking.parallel import Crew, cores
 from asyncsim.cli.main import main
@@ -244,7 +244,11 @@ def test_batches_that_are_lost_run_again(undisturbed, monkeypatch):
 def test_the_schedule_that_kills_its_process_is_named_and_all_others_are_run(undisturbed, monkeypatch):
     crew = Renewed(lambda batch: any("pos:seed=5" in text for text in batch.texts))
     report = explored_by(crew, monkeypatch)
-    assert report.schedules == RUNS + 1
+    assert report.schedules == RUNS  # with the fair one: what died was not judged
+    assert report.scope.startswith(f"{RUNS - 1} of {RUNS} schedules sampled (")
+    assert (
+        "; 1 more ended the process that ran them, and were not judged; nothing is said of the others" in report.scope
+    )
     deadly = [finding for finding in report.findings if "dies" in finding.why]
     assert [finding.shown for finding in deadly] == [f"in 1 of {RUNS} schedules, first under pos:seed=5"]
     assert (deadly[0].harmful, deadly[0].token) == (None, None)
@@ -260,6 +264,99 @@ def test_a_deadly_schedule_alone_refutes_nothing(monkeypatch):
     report = explore(reduce_scatter.builtin, ranks=2, runs=20, jobs=2)
     assert report.verdict == "SURVIVED"
     assert len(report.findings) == 1
+
+
+def test_where_every_schedule_dies_none_is_said_to_be_sampled(monkeypatch):
+    crew = Renewed(lambda _: True)
+    monkeypatch.setattr("asyncsim.checking.explore.Crew", lambda *_: crew)
+    report = explore(reduce_scatter.builtin, ranks=2, runs=4, jobs=2)
+    assert report.scope.startswith("no schedule was judged, of 4 to be sampled (")
+    assert report.scope.endswith("; 4 ended the process that ran them, and were not judged")
+    assert report.schedules == 1
+    (finding,) = report.findings
+    assert finding.why.startswith("nothing was judged: the process that runs this schedule dies")
+
+
+def test_ctrl_c_before_the_first_batch_says_that_nothing_was_run(monkeypatch):
+    class Cut(Crew):
+        def submit(self, batch):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("asyncsim.checking.explore.Crew", lambda *_: Cut(2, Here()))
+    report = explore(hand, ranks=2, runs=100, jobs=2)
+    assert report.interrupted
+    assert report.scope.startswith("no schedule was run, of 100 to be sampled (")
+    assert "nothing is said of any but the fair one" in report.scope
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends this process a signal, as a terminal does")
+def test_a_second_ctrl_c_does_not_lose_the_report():
+    before = signal.getsignal(signal.SIGINT)
+
+    class Stopping(Crew):
+        def stop(self):
+            signal.raise_signal(signal.SIGINT)  # while it winds down
+
+        def submit(self, batch):
+            if self._lent.given:
+                signal.raise_signal(signal.SIGINT)
+            return super().submit(batch)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("asyncsim.checking.explore.Crew", lambda *_: Stopping(2, Here()))
+        report = explore(hand, ranks=2, runs=40, jobs=2)
+    assert report.interrupted
+    assert " of 40 schedules sampled" in report.scope
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def alive(pid):
+    """Say whether a process is there; one that ended and that nobody asked for counts as gone."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:  # noqa: PTH123 - no path of ours
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_a_worker_that_does_not_stop_when_told_ends_itself():
+    context = multiprocessing.get_context("spawn")
+    stop = context.Event()
+    busy = context.Process(target=_end_with_parent, args=(stop,), kwargs={"every": 0.01, "patience": 0.05})
+    busy.start()
+    try:
+        busy.join(1.0)
+        assert busy.exitcode is None  # not told yet
+        stop.set()
+        busy.join(10)
+        assert busy.exitcode == 1
+    finally:
+        busy.kill()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="asks /proc for the workers")  # noqa: PTH110
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM"])
+def test_workers_do_not_outlive_a_parent_that_is_killed(tmp_path, how):
+    command = [sys.executable, "-m", "asyncsim", *EXPLORE[:-1], "--runs", "1000000", "--jobs", "2", "--resume", "j"]
+    running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # noqa: S603
+    workers = []
+    try:
+        while not (tmp_path / "j").exists() or '"part"' not in (tmp_path / "j").read_text():
+            assert running.poll() is None
+            time.sleep(0.05)
+        with open(f"/proc/{running.pid}/task/{running.pid}/children") as file:  # noqa: PTH123
+            workers = [int(pid) for pid in file.read().split()]
+        running.send_signal(getattr(signal, how))
+        running.wait(10)
+        assert len(workers) >= 2
+        until = time.monotonic() + 10
+        while left := [pid for pid in workers if alive(pid)]:
+            assert time.monotonic() < until, left
+            time.sleep(0.05)
+        running.communicate(timeout=10)  # nobody holds its output
+    finally:
+        for pid in filter(alive, [running.pid, *workers]):
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_a_lent_executor_that_breaks_is_not_ours_to_make_anew():

@@ -139,6 +139,76 @@ def test_damage_before_the_last_line_is_told_with_its_line(tmp_path):
         explored(path)
 
 
+def line_of(rest):
+    return f'{{"crc":"{zlib.crc32(rest.encode()):08x}",{rest}\n'
+
+
+def set_in(part, *path, value):
+    for name in path[:-1]:
+        part = part[name] if name != "*" else next(iter(part.values()))
+    part[path[-1]] = value
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (["start"], -5, "start is -5, not an integer of 0 or more"),
+        (["start"], "0", "start is '0', not an integer"),
+        (["start"], True, "start is True"),
+        (["count"], 0, "count is 0, not an integer of 1 or more"),
+        (["count"], 300, "the length of behaviours cannot be"),
+        (["behaviours"], "", "7 schedules with 0 behaviours"),
+        (["behaviours"], 5, "behaviours is 5, not a text"),
+        (["other_bits"], 8, "other_bits is 8, not an integer from 0 to 7"),
+        (["times"], {"x": 1}, "the keys of first cannot be"),
+        (["first", "*", "choices"], 3, "the choices is 3, not a text"),
+        (["first", "*", "finding", "kind"], "rcae", "a finding's kind cannot be 'rcae'"),
+        (["first", "*", "finding", "pairs"], "1", "a finding's pairs is '1'"),
+        (["first", "*", "finding", "harmful"], 1, "a finding's harm cannot be 1"),
+    ],
+)
+def test_a_line_with_a_right_checksum_and_wrong_content_is_told_with_its_line(tmp_path, path, value, message):
+    journal = tmp_path / "journal"
+    explored(journal, progress=stop_at(7))
+    head, *found, _ = journal.read_text().splitlines(keepends=True)
+    (part,) = parts_of(journal)
+    set_in(part, *path, value=value)
+    journal.write_text(head + "".join(found) + line_of(json.dumps({"part": part})[1:]))
+    before = journal.read_bytes()
+    with pytest.raises(TraceError, match=f"line {len(found) + 2}: no line of a journal .*{message}"):
+        explored(journal)
+    assert journal.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        ('"part":' + "[" * 100_000 + "]" * 100_000 + "}", "RecursionError"),
+        ('"part":nothing}', "JSONDecodeError"),
+        ('"found":{"finding":{}},"schedule":0,"key":"x"}', "KeyError"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_told_with_its_line(tmp_path, rest, message):
+    path = tmp_path / "journal"
+    explored(path, runs=1)
+    path.write_text(path.read_text().splitlines(keepends=True)[0] + line_of(rest))
+    with pytest.raises(TraceError, match=f"line 2: no line of a journal .*{message}"):
+        explored(path)
+
+
+def test_what_was_found_beyond_the_runs_is_not_reported(tmp_path):
+    path = tmp_path / "journal"
+    explored(path)
+    lines = path.read_text().splitlines(keepends=True)
+    (found,) = [made for made in map(json.loads, lines) if "found" in made][:1]
+    facts = {"found": found["found"], "schedule": RUNS + 5, "key": "beyond"}
+    path.write_text(lines[0] + line_of(json.dumps(facts)[1:]))
+
+    report = explored(path, progress=stop_at(1))
+    assert report.interrupted
+    assert len(report.findings) <= 1
+
+
 def test_a_file_that_is_no_journal_is_left_alone(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("dear diary\n")

@@ -158,7 +158,7 @@ def _limit(trace: Trace, period: Period, *, running_away: bool) -> int | None:
             (bounds.max - before[own] - gains[own], change[own] > 0),
             (before[own] + losses[own] - bounds.min, change[own] < 0),
         ):
-            if moving.any() and not signal.wrap:
+            if moving.any():  # to wrap around is to leave the range, too
                 periods = max(int((room[moving] // abs(change[own][moving])).min()), 0)
                 calls = period.first + periods * period.length
                 most = calls if most is None else min(most, calls)

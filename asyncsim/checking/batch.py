@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from asyncsim.checking.locate import locate
 from asyncsim.checking.outcome import Judge
-from asyncsim.checking.part import Failure, Part
+from asyncsim.checking.part import DIES, Failure, Part
 from asyncsim.checking.resume import note_new
 from asyncsim.checking.sampler import Sampler
 from asyncsim.machine.case import Case
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from multiprocessing.synchronize import Event
 
     from asyncsim.machine.kernel import Kernel
+
+PATIENCE = 60.0
+"""Seconds that workers which were told to stop may take for the schedule they are at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +82,11 @@ class Batch:
     def deadly(self) -> Part:
         """Return the part of one schedule that ends the process it runs in, each time."""
         (text,) = self.texts
-        why = "the process that runs this schedule dies, in every attempt: killed, out of memory, or by a crash"
-        return Part(
-            self.start, 1, times={"dies": 1}, first={"dies": Failure(Finding("wrong-result", why), (), text, "")}
+        why = (
+            "nothing was judged: the process that runs this schedule dies, in every attempt: killed, out of memory, "
+            "or by a crash; no result of it was seen, right or wrong"
         )
+        return Part(self.start, 1, times={DIES: 1}, first={DIES: Failure(Finding("wrong-result", why), (), text, "")})
 
 
 class _Here(threading.local):
@@ -99,11 +103,25 @@ _stops: list[Event] = []
 
 
 def begin(stop: Event) -> None:
-    """Prepare a process of a pool: Ctrl-C is its parent's business, which then sets `stop`."""
+    """Prepare a process of a pool: Ctrl-C is its parent's business, which then sets `stop`; it dies with its parent."""
     import signal  # noqa: PLC0415 - of pool processes alone
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, args=(stop,), name="asyncsim-parent", daemon=True).start()
     _stops[:] = [stop]
+
+
+def _end_with_parent(stop: Event, *, every: float = 1.0, patience: float = PATIENCE) -> None:
+    """End this process when its parent is gone, killed perhaps, or was not obeyed for long: nobody else would."""
+    from multiprocessing import parent_process  # noqa: PLC0415 - of pool processes alone
+    from multiprocessing.connection import wait  # noqa: PLC0415
+
+    parent = parent_process()
+    if parent is not None:
+        told = 0.0
+        while told <= patience and not wait([parent.sentinel], every):
+            told += every * stop.is_set()
+        os._exit(1)  # not sys.exit: the main thread is at a schedule, or waits for a batch that never comes
 
 
 def check_not_nested() -> None:

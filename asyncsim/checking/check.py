@@ -12,7 +12,7 @@ from asyncsim.checking.exhaust import Exhausting
 from asyncsim.checking.explore import Progress, Sampling
 from asyncsim.checking.hidden import stream_difference
 from asyncsim.checking.keep import Keeper
-from asyncsim.checking.later import later_calls, second_run
+from asyncsim.checking.later import later_calls, plain_run, second_run
 from asyncsim.checking.outcome import Judge
 from asyncsim.checking.plan import PCT_DEPTH, mixed_plan
 from asyncsim.checking.report import EXHAUSTED, PROVED, REFUTED, SURVIVED, Report
@@ -193,14 +193,14 @@ class _Check:
         """Make the witness of a suspect, shrink it, keep it."""
         if any(finding.kind == suspect.kind == "overflow" for finding in self.findings):
             return  # the run itself has shown it
-        if (shown := await self._at_fewer_ranks(suspect)) is not None:
-            self.findings.append(shown)
-            return
         seen = await witness(self.case, self.judge, suspect)
         self.schedules += seen.schedules
         if not seen.confirmed and not analysis.exact:
             return  # frontiers are approximate then: what no run shows is not reported
         finding = suspect.with_(harmful=seen.harmful if seen.confirmed else None, shown=seen.shown)
+        if seen.harmful and (small := await self._at_fewer_ranks(finding)) is not None:
+            self.findings.append(small)
+            return
         self.findings.append(finding)  # before its witness is shrunk: Ctrl-C must not lose it
         if seen.choices:
             choices, ending = await self._shrunk(seen, len(reference.choices))
@@ -209,9 +209,10 @@ class _Check:
             self.progress(Progress(self.schedules, self.schedules, len(self.findings)))
 
     async def _at_fewer_ranks(self, suspect: Finding) -> Finding | None:
-        """Return the finding with the witness of the same one among a few ranks, where many are judged.
+        """Return a harmful finding with the witness of the same one among a few ranks, where many are judged.
 
-        A race of a thousand ranks is mostly one of two: that schedule is short, and can be looked at.
+        A race of a thousand ranks is mostly one of two: that schedule is short, and can be looked at. That it
+        does harm among the many was seen before; among a few it might do where among many it does not.
         """
         if self.case.ranks < MANY_RANKS:
             return None
@@ -219,8 +220,8 @@ class _Check:
             self.fewer = await self._judge_fewer()
         for ranks, finding in self.fewer:
             if finding.harmful and _place(finding) == _place(suspect):
-                text = f"at P = {ranks}: {finding.shown}"
-                return suspect.with_(harmful=True, shown=text, token=finding.token, trace=finding.trace)
+                text = f"{suspect.shown}; the replay shows it at P = {ranks}"
+                return suspect.with_(shown=text, token=finding.token, trace=finding.trace)
         return None
 
     async def _judge_fewer(self) -> list[tuple[int, Finding]]:
@@ -253,26 +254,36 @@ class _Check:
         self.schedules += 1
         try:
             second, use = second_run(self.case)
+            why = self._differs(reference, second)
+            if why and not use.otherwise:  # its calls had numbers that were not plain: that may be why
+                second, use = plain_run(self.case)
+                why = self._differs(reference, second)
         except KernelError as error:
             finding = Finding("hidden-state", f"under a second schedule the kernel raises: {error}", harmful=True)
             self.findings.append(finding)
             return
-        difference = stream_difference(_trace(reference), _trace(second))
-        outputs = self.judge.digests(reference) != self.judge.digests(second)
-        if difference is not None or outputs:
-            why = (
-                f"no operation of another rank explains that a second schedule {difference or 'gives other outputs'}: "
-                "the kernel depends on something outside its inputs and its memory"
-            )
+        if why:
+            outputs = self.judge.digests(reference) != self.judge.digests(second)
             self.findings.append(Finding("hidden-state", why, harmful=True if outputs else None))
         else:
             self.later = later_calls(self.case, second, use)
+
+    def _differs(self, reference: Run, second: Run) -> str:
+        """Say how a second run differs from the reference, which it must not; empty if it does not."""
+        difference = stream_difference(_trace(reference), _trace(second))
+        if difference is None and self.judge.digests(reference) == self.judge.digests(second):
+            return ""
+        return (
+            f"no operation of another rank explains that a second schedule {difference or 'gives other outputs'}: "
+            "the kernel depends on something outside its inputs and its memory"
+        )
 
     async def _scope_without_proof(self, reference: Run) -> str:
         """Explore, if nothing harmful was shown so far, and say what was done."""
         steps = max(len(reference.choices), 1)
         self.explored = not self._refuted
-        if not self._refuted and (budget := min(self.budget, EXHAUST_STEPS // steps)):
+        hidden = any(finding.kind == "hidden-state" for finding in self.findings)  # then nothing is exhaustive
+        if not self._refuted and not hidden and (budget := min(self.budget, EXHAUST_STEPS // steps)):
             explored = await self._exhaust(budget)
             if explored is not None and explored.complete and not self._refuted:
                 self.exhausted = True

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.batch import Batch, Work, check_not_nested, travelling
+from asyncsim.checking.deaf import Deaf
 from asyncsim.checking.exhaustive import BUDGET, explore_exhaustively
 from asyncsim.checking.keep import Keeper
 from asyncsim.checking.outcome import Judge
@@ -127,19 +128,30 @@ async def explore(  # noqa: PLR0913 - each is a choice of the user's
         exploring.close()
     tally, interrupted = exploring.tally, exploring.interrupted
     what = "every rank starved, then PCT (depth 3), POS and random" if scheduler is None else scheduler
-    scope = f"{tally.done} of {runs} schedules" if interrupted else f"{runs} schedules"
     findings = tally.findings()
     return Report(
         case,
         REFUTED if any(finding.harmful for finding in findings) else SURVIVED,
-        f"{scope} sampled ({what}); nothing is said of the others",
+        _scope(tally, runs, what),
         findings,
         exploring.judge.notes(fair) + tally.notes(),
-        schedules=tally.done + 1,
+        schedules=tally.judged + 1,
         steps=len(fair.choices),
         seconds=time.perf_counter() - started,
         interrupted=interrupted,
     )
+
+
+def _scope(tally: Tally, runs: int, what: str) -> str:
+    """Say how many schedules were judged, whatever was planned."""
+    dead = tally.done - tally.judged
+    died = f"; {dead} more ended the process that ran them, and were not judged" if dead else ""
+    if not tally.done:
+        return f"no schedule was run, of {runs} to be sampled ({what}); nothing is said of any but the fair one"
+    if not tally.judged:
+        return f"no schedule was judged, of {runs} to be sampled ({what}){died.replace(' more', '')}"
+    often = f"{runs}" if tally.judged == runs else f"{tally.judged} of {runs}"
+    return f"{often} schedules sampled ({what}){died}; nothing is said of the others"
 
 
 class Exploration:
@@ -172,6 +184,7 @@ class Exploration:
         self.tally = Tally(Keeper(case, save))
         self.interrupted = False
         self.told: Callable[[Progress], None] | None = None
+        self._deaf = Deaf()
         self._case = case
         self._behaviours = behaviours
         self._runs = 0
@@ -203,21 +216,24 @@ class Exploration:
             else:
                 await spread.run(batches)
         except KeyboardInterrupt:
+            self._deaf.begin()
             self.interrupted = True
             self.told = None  # who watched may be what interrupted it
             if spread is not None:
                 await spread.wind_down()
             await self.tally.count_early()
             for part in [] if self._journal is None else self._journal.found_elsewhere():
-                await self.tally.count(part)
+                if part.start < runs:
+                    await self.tally.count(part)
         finally:
             if crew is not None:
                 crew.close()
 
     def close(self) -> None:
-        """Close the journal."""
+        """Close the journal; Ctrl-C is heard again."""
         if self._journal is not None:
             self._journal.close()
+        self._deaf.end()
 
     def _batches(self, done: list[tuple[int, int]]) -> Iterator[Batch]:
         """Yield what is left to run."""

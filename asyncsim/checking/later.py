@@ -32,9 +32,26 @@ def second_run(case: Case) -> tuple[Run, CallUse]:
     """
     use = CallUse()
     scheduler = Calls(seed=1)
-    run = drive(case, scheduler, record=str(scheduler), use=use)
+    try:
+        run = drive(case, scheduler, record=str(scheduler), use=use)
+    except (KernelError, MisuseError):
+        # It does with the number what only a plain one can do: later calls cannot be foreseen.
+        run, use = plain_run(case)
     run.windows = []  # what it leaves is the fair run's, and of a thousand ranks it is much
     return run, use
+
+
+def plain_run(case: Case) -> tuple[Run, CallUse]:
+    """Run a case in the same way, with plain numbers of its calls.
+
+    Raises:
+        KernelError: the kernel raised.
+
+    """
+    use = CallUse()
+    use.otherwise = True
+    scheduler = Calls(seed=1)
+    return drive(case, scheduler, record=str(scheduler)), use
 
 
 def later_calls(case: Case, run: Run, use: CallUse) -> str:

@@ -19,7 +19,7 @@ from itertools import islice
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.batch import begin, run_batch
+from asyncsim.checking.batch import PATIENCE, begin, run_batch
 from asyncsim.machine.simulate import outside
 from asyncsim.trace.errors import MisuseError
 
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 QUEUED = 2
 """Batches under way for each worker: one that runs, and one that is there when it is done."""
 _DEATHS = 2
-_PATIENCE = 60.0
-"""Seconds that workers which were told to stop may take for the schedule they are at."""
 
 
 def cores() -> int:
@@ -149,7 +147,7 @@ class Spread:
         for future in self._running:
             future.cancel()
         if self._crew.ours:
-            wait(self._running, _PATIENCE)
+            wait(self._running, PATIENCE)
         await self._collect([future for future in self._running if future.done()])
 
     async def _some(self) -> list[Future[Part]]:
@@ -175,7 +173,7 @@ class Spread:
     async def _bury(self) -> None:
         """Make the crew anew after a death, and see to what was under way."""
         if self._crew.ours:
-            wait(self._running, _PATIENCE)  # the pool fails them all
+            wait(self._running, PATIENCE)  # the pool fails them all
         self._crew.renew()
         await self._collect([future for future in self._running if future.done()])
         lost = sorted([*self._running.values(), *self._again], key=lambda batch: batch.start)

@@ -10,10 +10,17 @@ from array import array
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.trace.finding import Finding, Side
+from asyncsim.trace.finding import HAZARDS, KINDS, Finding, Side
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+DIES = "dies"
+"""The key of the failure of a schedule that ends its process: it was run, and not judged."""
+_DIGITS = 16
+_TEXTS = ("actor", "phase", "op", "region")
+_NUMBERS = ("index", "rank", "call")
+_OPTIONAL = ("scope", "window", "trace", "token")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +48,26 @@ class Failure:
 
     @classmethod
     def of_json(cls, made: Mapping[str, Any]) -> Failure:
-        """Return what `to_json` was made of."""
+        """Return what `to_json` was made of.
+
+        Raises:
+            KeyError, TypeError, ValueError, AttributeError: it was not made by that.
+
+        """
         facts = dict(made["finding"])
-        facts["sides"] = tuple(Side(**{**side, "at": tuple(side["at"])}) for side in facts["sides"])
-        choices = tuple(made["choices"].split(",")) if made["choices"] else ()
-        return cls(Finding(**facts), choices, made["scheduler"], made["ending"])
+        facts["sides"] = tuple(_side(side) for side in facts["sides"])
+        finding = Finding(**facts)
+        _check("a finding's kind", finding.kind, fits=finding.kind in KINDS)
+        _check("a finding's hazard", finding.hazard, fits=finding.hazard in (None, *HAZARDS))
+        _check("a finding's harm", finding.harmful, fits=finding.harmful is None or isinstance(finding.harmful, bool))
+        for name in _OPTIONAL:
+            _check(f"a finding's {name}", facts[name], fits=facts[name] is None or isinstance(facts[name], str))
+        number_of("a finding's pairs", facts["pairs"], least=1)
+        text_of("what a finding says", finding.why)
+        text_of("what a finding shows", finding.shown)
+        text = text_of("the choices", made["choices"])
+        choices = tuple(text.split(",")) if text else ()
+        return cls(finding, choices, text_of("a scheduler", made["scheduler"]), text_of("an ending", made["ending"]))
 
 
 @dataclass(slots=True)
@@ -74,6 +96,11 @@ class Part:
         """The number of the schedule after the last."""
         return self.start + self.count
 
+    @property
+    def judged(self) -> int:
+        """How many were judged: those that did not end their process."""
+        return self.count - min(self.count, self.times.get(DIES, 0))
+
     def join(self, later: Part) -> None:
         """Take in what came after."""
         self.count += later.count
@@ -94,10 +121,58 @@ class Part:
 
     @classmethod
     def of_json(cls, made: Mapping[str, Any]) -> Part:
-        """Return what `to_json` was made of."""
-        text = made["behaviours"]
-        return cls(
-            made["start"], made["count"], made["other_bits"], dict(made["times"]),
-            {key: Failure.of_json(failure) for key, failure in made["first"].items()},
-            array("Q", (int(text[at : at + 16], 16) for at in range(0, len(text), 16))),
-        )  # fmt: skip
+        """Return what `to_json` was made of.
+
+        Raises:
+            KeyError, TypeError, ValueError, AttributeError: it was not made by that.
+
+        """
+        start, count = number_of("start", made["start"]), number_of("count", made["count"], least=1)
+        other_bits = number_of("other_bits", made["other_bits"], most=count)
+        times = {key: number_of("times", often, least=1, most=count) for key, often in dict(made["times"]).items()}
+        first = {key: Failure.of_json(failure) for key, failure in made["first"].items()}
+        _check("the keys of first", sorted(first), fits=first.keys() == times.keys())
+        text = text_of("behaviours", made["behaviours"])
+        behaviours = array("Q", (int(text[at : at + _DIGITS], 16) for at in range(0, len(text), _DIGITS)))
+        part = cls(start, count, other_bits, times, first, behaviours)
+        _check("the length of behaviours", len(text), fits=len(text) in (0, _DIGITS * part.judged))
+        return part
+
+
+def number_of(what: str, made: object, *, least: int = 0, most: int | None = None) -> int:
+    """Return an integer of JSON, if it is one that can be.
+
+    Raises:
+        ValueError: it is another thing, too small or too large.
+
+    """
+    if isinstance(made, bool) or not isinstance(made, int) or made < least or (most is not None and made > most):
+        bounds = f"of {least} or more" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{what} is {made!r:.40}, not an integer {bounds}")
+    return made
+
+
+def text_of(what: str, made: object) -> str:
+    """Return a text of JSON.
+
+    Raises:
+        ValueError: it is another thing.
+
+    """
+    if not isinstance(made, str):
+        raise ValueError(f"{what} is {made!r:.40}, not a text")  # noqa: TRY004 - of the file, not of the program
+    return made
+
+
+def _side(made: Mapping[str, Any]) -> Side:
+    for name in _TEXTS:
+        text_of(f"a side's {name}", made[name])
+    for name in _NUMBERS:
+        number_of(f"a side's {name}", made[name], least=-1)  # -1: of no operation
+    _check("a side's at", made["at"], fits=isinstance(made["at"], list))
+    return Side(**{**made, "at": tuple(text_of("a line", line) for line in made["at"])})
+
+
+def _check(what: str, made: object, *, fits: bool) -> None:
+    if not fits:
+        raise ValueError(f"{what} cannot be {made!r:.40}")

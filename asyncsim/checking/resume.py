@@ -15,7 +15,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.checking.part import Failure, Part
+from asyncsim.checking.part import Failure, Part, number_of, text_of
 from asyncsim.trace.errors import MisuseError, TraceError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Journal:
         for number, made in enumerate(lines, 1):
             try:
                 self._take(made, subject, parts, first=number == 1)
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
+            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
                 raise TraceError(f"no line of a journal ({error!r})", line=number, source=str(self.path)) from None
         self.parts = _disjoint(parts)
         self._done = [(part.start, part.stop) for part in parts]
@@ -69,9 +69,13 @@ class Journal:
             _check_subject(self.path, made["subject"], subject)
         elif "found" in made:
             failure = Failure.of_json(made["found"])
-            self._found.append(Part(made["schedule"], 0, times={made["key"]: 1}, first={made["key"]: failure}))
+            number, key = number_of("schedule", made["schedule"]), text_of("key", made["key"])
+            self._found.append(Part(number, 0, times={key: 1}, first={key: failure}))
         else:
-            parts.append(Part.of_json(made["part"]))
+            part = Part.of_json(made["part"])
+            if subject.get("behaviours") and len(part.behaviours) != part.judged:
+                raise ValueError(f"{part.judged} schedules with {len(part.behaviours)} behaviours")
+            parts.append(part)
 
     def add(self, part: Part) -> None:
         """Note a part; it is on the disk when this returns."""
@@ -149,7 +153,10 @@ def _lines(path: Path) -> tuple[list[dict[str, Any]], int]:
             if number == 1:
                 raise TraceError("not the first line of a journal; it is left as it is", line=1, source=str(path))
             raise TraceError("damaged: its checksum does not fit", line=number, source=str(path))
-        made.append(json.loads(line))
+        try:
+            made.append(json.loads(line))
+        except (ValueError, RecursionError) as error:
+            raise TraceError(f"no line of a journal ({error!r})", line=number, source=str(path)) from None
         at += len(line)
     return made, at
 

@@ -43,6 +43,7 @@ class Tally:
     Attributes:
         done: how many schedules were counted, and
         arrived: how many with those whose turn has not come yet.
+        judged: how many of the counted did not end their process.
         seen: the behaviours.
 
     """
@@ -51,6 +52,7 @@ class Tally:
         """Start with nothing found."""
         self.done = 0
         self.arrived = 0
+        self.judged = 0
         self.seen = Seen()
         self._keeper = keeper
         self._first: dict[str, Failure] = {}
@@ -76,6 +78,7 @@ class Tally:
     async def count(self, part: Part) -> None:
         """Count the next part, and keep what it is the first to show."""
         self.done += part.count
+        self.judged += part.judged
         self.arrived = max(self.arrived, self.done)
         self.seen.add(part.behaviours)
         self._other_bits += part.other_bits

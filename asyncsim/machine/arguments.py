@@ -54,6 +54,8 @@ def change_of(rank: int, what: str, cell: Cell, value: Any, op: str, world: Worl
         raise no_cell(rank, what, cell, "signal.at(peer)[...]")
     if op not in (ATOMIC_ADD, SET):
         raise MisuseError(f"rank {rank}: {what} of {cell}: op={op!r}; use AtomicAdd or Set")
+    if hasattr(value, "as_threshold"):  # the number of a call, or what grows with it
+        value = value.as_threshold()
     if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
         raise MisuseError(f"rank {rank}: {what} of {cell}: value {value!r} is no integer")
     number = int(value.__index__())

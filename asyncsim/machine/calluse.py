@@ -1,14 +1,17 @@
 """What a kernel does with the number of its call: for saying whether later calls will be as these were.
 
-Two uses are harmless: modulo a constant (a buffer that takes turns), and as a threshold that grows.
-A kernel that compares the number, or asks whether it is zero, may do something else in a call that
-nobody has run.
+Two uses are harmless: modulo a constant (a buffer that takes turns), and as a threshold that grows by a
+constant. Whatever else a kernel does with it, it may do something else in a call that nobody has run.
 """
 
 from __future__ import annotations
 
+import operator
 from math import lcm
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class CallUse:
@@ -27,82 +30,99 @@ class CallUse:
 
     def number(self, call: int) -> CallNumber:
         """Return the number of a call, which tells of its use."""
-        made = CallNumber(call)
-        made.use = self
-        return made
+        return CallNumber(call, self)
 
     def repeats_after(self, period: int) -> bool:
         """Say whether a kernel that used its numbers so does after `period` calls what it did before."""
         return not self.otherwise and period % self.modulus == 0
 
 
-class CallNumber(int):
-    """An integer like every other, which tells of its use."""
+class CallNumber:
+    """A number that tells of its use. No `int`: lists, ranges and texts ask an `int` for nothing.
 
-    use: CallUse
+    What it cannot do makes its kernel raise in the run that hands it out; then nothing is said of later
+    calls. What is compared with a cell, or added to one, it gives by `as_threshold`.
+    """
 
-    def _like(self, value: Any) -> Any:  # noqa: ANN401 - what int's own operator gave
-        """Return a number that grows with the call: that is one, too."""
-        if value.__class__ is int:
-            return self.use.number(value)
-        self._otherwise()  # a float would not tell what becomes of it
-        return value
+    __slots__ = ("_call", "_use")
+    __array_ufunc__ = None
 
-    def _otherwise(self) -> None:
-        self.use.otherwise = True
+    def __init__(self, call: int, use: CallUse) -> None:
+        """Stand for `call`."""
+        self._call = call
+        self._use = use
 
-    def __mod__(self, other: int) -> int:
-        """Note what it is taken modulo."""
-        if isinstance(other, int) and other > 0 and not isinstance(other, CallNumber):
-            self.use.modulus = lcm(self.use.modulus, int(other))
-        else:
-            self._otherwise()
-        return int.__mod__(self, other)
+    def as_threshold(self) -> int:
+        """Return the number, to be waited for or added."""
+        return self._call
 
-    def __and__(self, other: int) -> int:
-        """Note what it is taken modulo, by a mask."""
-        mask = isinstance(other, int) and other > 0 and other & (other + 1) == 0
-        if mask:
-            self.use.modulus = lcm(self.use.modulus, other + 1)
-        else:
-            self._otherwise()
-        return int.__and__(self, other)
+    def _otherwise(self) -> int:
+        self._use.otherwise = True
+        return self._call
 
-    def __add__(self, other: int) -> Any:  # noqa: ANN401 - a number that grows with the call
-        """Stay a number that grows with the call."""
-        return self._like(int.__add__(self, other))
+    def _grown(self, how: Callable[[int, int], int], other: Any) -> Any:  # noqa: ANN401 - as the operator takes and gives
+        """Return what grows by a constant from call to call; anything else is noted, and plain."""
+        if other.__class__ is int:
+            return CallNumber(how(self._call, other), self._use)
+        return how(self._otherwise(), other)
 
-    def __sub__(self, other: int) -> Any:  # noqa: ANN401 - as above
-        """Stay a number that grows with the call."""
-        return self._like(int.__sub__(self, other))
+    def __add__(self, other: Any) -> Any:  # noqa: ANN401 - as the operator takes and gives
+        """Grow on."""
+        return self._grown(operator.add, other)
 
-    def __mul__(self, other: int) -> Any:  # noqa: ANN401 - as above
-        """Stay a number that grows with the call."""
-        return self._like(int.__mul__(self, other))
+    def __sub__(self, other: Any) -> Any:  # noqa: ANN401 - as above
+        """Grow on."""
+        return self._grown(operator.sub, other)
+
+    def __mul__(self, other: Any) -> Any:  # noqa: ANN401 - as above
+        """Grow on, faster."""
+        return self._grown(operator.mul, other)
 
     __radd__ = __add__
     __rmul__ = __mul__
 
+    def __mod__(self, other: Any) -> Any:  # noqa: ANN401 - as above
+        """Note what it is taken modulo."""
+        if other.__class__ is int and other > 0:
+            self._use.modulus = lcm(self._use.modulus, other)
+            return self._call % other
+        return self._otherwise() % other
+
+    def __and__(self, other: Any) -> Any:  # noqa: ANN401 - as above
+        """Note what it is taken modulo, by a mask."""
+        if other.__class__ is int and other > 0 and other & (other + 1) == 0:
+            return self % (other + 1)
+        return self._otherwise() & other
+
     def __hash__(self) -> int:
-        """Be a key of a table: one whose later rows nobody has seen."""
-        self._otherwise()
-        return int.__hash__(self)
+        """Be a key of a table, one whose later rows nobody has seen."""
+        return hash(self._otherwise())
 
 
-def _noting(name: str) -> Any:  # noqa: ANN401 - a method
-    plain = getattr(int, name)
+def _noting(how: Callable[..., Any], *, reversed_: bool = False) -> Callable[..., Any]:
+    """Return a method that notes its use, and does what it does to a plain number."""
 
-    def method(self: CallNumber, *others: Any) -> Any:  # noqa: ANN401 - int's own
-        self.use.otherwise = True
-        return plain(self, *others)
+    def method(self: CallNumber, *others: Any) -> Any:  # noqa: ANN401 - as the operator takes and gives
+        plain = self._otherwise()
+        return how(*others, plain) if reversed_ else how(plain, *others)
 
-    method.__doc__ = plain.__doc__
     return method
 
 
-for _name in (
-    "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__bool__", "__divmod__", "__floordiv__", "__truediv__",
-    "__pow__", "__neg__", "__invert__", "__or__", "__xor__", "__lshift__", "__rshift__", "__rsub__", "__rmod__",
-    "__rfloordiv__", "__rtruediv__", "__rpow__", "__rand__", "__ror__", "__rxor__", "__float__", "bit_length",
-):  # fmt: skip
-    setattr(CallNumber, _name, _noting(_name))
+_PLAIN: dict[str, Callable[..., Any]] = {
+    "__eq__": operator.eq, "__ne__": operator.ne, "__lt__": operator.lt, "__le__": operator.le, "__gt__": operator.gt,
+    "__ge__": operator.ge, "__bool__": bool, "__int__": int, "__index__": int, "__float__": float, "__str__": str,
+    "__repr__": repr, "__format__": format, "__abs__": abs, "__neg__": operator.neg, "__pos__": operator.pos,
+    "__invert__": operator.invert, "__round__": round, "__divmod__": divmod, "__floordiv__": operator.floordiv,
+    "__truediv__": operator.truediv, "__pow__": pow, "__or__": operator.or_, "__xor__": operator.xor,
+    "__lshift__": operator.lshift, "__rshift__": operator.rshift,
+}  # fmt: skip
+_REVERSED: dict[str, Callable[..., Any]] = {
+    "__rsub__": operator.sub, "__rmod__": operator.mod, "__rfloordiv__": operator.floordiv, "__rpow__": pow,
+    "__rtruediv__": operator.truediv, "__rand__": operator.and_, "__ror__": operator.or_, "__rxor__": operator.xor,
+    "__rlshift__": operator.lshift, "__rrshift__": operator.rshift, "__rdivmod__": divmod,
+}  # fmt: skip
+for _name, _how in _PLAIN.items():
+    setattr(CallNumber, _name, _noting(_how))
+for _name, _how in _REVERSED.items():
+    setattr(CallNumber, _name, _noting(_how, reversed_=True))

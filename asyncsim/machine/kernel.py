@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -20,6 +21,18 @@ Inputs = Callable[[int, int, np.random.Generator], Sequence[Any]]
 """(P, call, rng) -> one input a rank: an array, or a tuple of arrays."""
 Golden = Callable[[Sequence[Any]], Sequence[Any]]
 """The inputs of all ranks -> the output of each rank."""
+
+
+_SOURCES: MutableMapping[Callable[..., Any], str] = WeakKeyDictionary()
+"""The hash of each program's file, as it was when the program was first made a kernel."""
+
+
+def _hash_of(file: str | None) -> str:
+    try:
+        text = Path(file or "").read_bytes()
+    except OSError:
+        return ""
+    return hashlib.sha256(text.replace(b"\r\n", b"\n")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +68,20 @@ class Kernel:
     about: str = ""
     given_name: str = ""
     home: str = ""
+    source: str = field(init=False, repr=False, default="")
+    """The first 16 hex digits of the SHA-256 of the file the kernel stands in, as it was when the kernel was made:
+    what runs is that, whatever has become of the file since. Empty if there is none."""
+
+    def __post_init__(self) -> None:
+        """Look at the file now."""
+        if self.home:
+            source = _hash_of(self._namespace.get("__file__"))
+        else:
+            source = _SOURCES.get(self.program, "")
+            if not source:
+                source = _hash_of(getattr(getattr(self.program, "__code__", None), "co_filename", None))
+                _SOURCES[self.program] = source
+        object.__setattr__(self, "source", source)
 
     @property
     def module(self) -> str:
@@ -81,16 +108,6 @@ class Kernel:
         """``module:name``, or ``path/to/file.py:name`` for a kernel that was loaded by path."""
         path = self._namespace.get("__asyncsim_path__")
         return f"{path or self.module}:{self.name}"
-
-    @property
-    def source(self) -> str:
-        """The first 16 hex digits of the SHA-256 of the file the kernel stands in; empty if there is none."""
-        file = self.program.__code__.co_filename if not self.home else self._namespace.get("__file__", "")
-        try:
-            text = Path(file).read_bytes()
-        except OSError:
-            return ""
-        return hashlib.sha256(text.replace(b"\r\n", b"\n")).hexdigest()[:16]
 
     def variant(self, *, about: str = "", name: str = "", **changes: Any) -> Kernel:  # noqa: ANN401
         """Return this kernel with some parts changed.

@@ -176,6 +176,8 @@ class Cell:
 
     def _condition(self, compare: str, expected: object) -> Condition:
         if expected.__class__ is not int:
+            if hasattr(expected, "as_threshold"):  # the number of a call, or what grows with it
+                expected = expected.as_threshold()
             if isinstance(expected, bool) or not hasattr(expected, "__index__"):
                 raise MisuseError(f"{self} is compared with {expected!r}; compare a cell with an integer")
             expected = int(expected.__index__())  # a number of a subclass would be compared its own way
