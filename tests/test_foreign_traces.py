@@ -100,7 +100,7 @@ def test_without_a_footer_nothing_is_said_of_what_came_after():
     explained = of(instrumented.log(FIXED, footer=False))
     assert explained.findings == []
     assert explained.scope.endswith("nothing was found, and nothing is proved")
-    assert explained.notes == ["the trace is not whole: it has no footer; it is explained up to step 36"]
+    assert explained.notes == ["the trace is not whole: it has no footer; it is explained up to step 35"]
 
 
 def test_put_in_order_it_is_a_trace_as_any_other():

@@ -20,7 +20,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "browser: needs Chromium and the package playwright")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # longer, and its event loop would be found running by the tests of other files
 def browser():
     """Start Chromium with a new, empty profile."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="the package playwright is not installed")
