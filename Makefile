@@ -9,7 +9,7 @@ demo: .venv/.done  ## two calls back to back: one barrier too few, found, shown 
 	$(BIN)/asyncsim demo
 
 test: .venv/.done  ## every test; CI adds branch coverage and its floor: make test FLAGS=--cov
-	$(BIN)/python -m pytest -n 2 $(FLAGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(FLAGS)
 
 lint: .venv/.done  ## style, format and types
 	$(BIN)/ruff check .

@@ -144,14 +144,14 @@ def small_ones(total):
 
 
 def test_any_cut_finds_what_one_search_finds():
-    wrong, counts = campaign(small_ones(200), engine="direct")
+    wrong, counts = campaign(small_ones(100), engine="direct")
     assert not wrong
-    assert counts["cases"] == 200
+    assert counts["cases"] == 100
     assert counts["runs"] < 1.2 * counts["alone"]
 
 
 def test_any_cut_finds_what_one_search_finds_where_writes_land_late():
-    wrong, counts = campaign(late(60), engine="direct")
+    wrong, counts = campaign(late(30), engine="direct")
     assert not wrong
     assert counts["runs"] < 1.2 * counts["alone"]
 

@@ -21,7 +21,7 @@ from asyncsim.trace.jsonl import read_trace, write_trace
 from asyncsim.trace.jsonl_read import survey_trace
 from asyncsim.views.explain import explanation_text
 
-MANY, ALL = 1_500, 10_000
+MANY, ALL = 1_000, 10_000
 PARTS = 5
 LONG = 30
 """Seconds of CPU that one trace may take at the very most; a thousandth is usual."""
