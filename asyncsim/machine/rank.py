@@ -111,7 +111,8 @@ class Rank:
     def calling(self, number: int, use: CallUse | None = None) -> None:
         """Begin a call; `use` is told what the kernel does with its number."""
         self.number = number
-        self.call = number if use is None else use.number(number)
+        # To a kernel it is an integer; one that tells of its use is handed out in a single run.
+        self.call: int = number if use is None else use.number(number)  # type: ignore[assignment]
 
     def within(self, group: Group) -> Rank:
         """Return this rank as a member of a group, for the present call.
