@@ -257,3 +257,20 @@ def test_a_kernel_has_the_source_that_it_was_made_of(tmp_path):
     before = made.source
     file.write_text(text + "# edited\n")
     assert made.source == before
+
+
+@pytest.mark.parametrize("raises", [True, False])
+def test_what_only_the_second_run_shows_is_hidden_state_all_the_same(raises):
+    seen = []
+
+    @kernel(memory=[x, c])
+    async def once(rank, x, c):
+        seen.append(rank.id)
+        second = 4 < len(seen) <= 8  # of two ranks and two calls: in the second run, and in no other
+        if raises and second:
+            raise ValueError("now and then")
+        await rank.load(x[1 if second else 0])
+
+    report = check(once, ranks=2, samples=1)
+    assert report.verdict != "PROVED"
+    assert "hidden-state" in {finding.kind for finding in report.findings}

@@ -32,11 +32,7 @@ def second_run(case: Case) -> tuple[Run, CallUse]:
     """
     use = CallUse()
     scheduler = Calls(seed=1)
-    try:
-        run = drive(case, scheduler, record=str(scheduler), use=use)
-    except (KernelError, MisuseError):
-        # It does with the number what only a plain one can do: later calls cannot be foreseen.
-        run, use = plain_run(case)
+    run = drive(case, scheduler, record=str(scheduler), use=use)
     run.windows = []  # what it leaves is the fair run's, and of a thousand ranks it is much
     return run, use
 
