@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     """Starts the program for a call, and returns its coroutine."""
     _Take = Callable[[Place, int, Any], None]
     """Takes what the program returned."""
+    Begun = Callable[[Sequence[Actor]], None]
+    """Takes the choices of a run as it begins."""
 
 
 COMPACT_RANKS = 32
@@ -56,16 +58,19 @@ class Course:
         record: the scheduler as text, for the header of the trace; None: no trace is kept.
         watch: is told of each operation of the kernel, before it stands at the gate.
         use: is told what the kernel does with the number of its call.
+        begun: is given the choices of the run, none so far, when it begins; they grow as it goes on.
 
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is one thing that a caller may want of a run
         self,
         case: Case,
         scheduler: Scheduler,
-        record: str | None,
-        watch: Watch | None,
+        *,
+        record: str | None = None,
+        watch: Watch | None = None,
         use: CallUse | None = None,
+        begun: Begun | None = None,
     ) -> None:
         """Make the memory, and a life for every rank, none of which has begun."""
         world = case.world
@@ -97,6 +102,8 @@ class Course:
         self.unstarted: list[tuple[Actor, Life]] = [(actor, self._of_rank(actor)) for actor in reversed(world.actors)]
         """The lives that are to begin, the last one first, each when the one before stands at the gate."""
         scheduler.begin(world.actors)
+        if begun is not None:
+            begun(self.gate.choices)
 
     def end(self) -> None:
         """Note what the run leaves, now, while the kernels still stand at their lines; the gate knows its ending."""

@@ -15,18 +15,19 @@ from asyncsim.machine.forgotten import noticed
 if TYPE_CHECKING:
     from asyncsim.machine.calluse import CallUse
     from asyncsim.machine.case import Case, Run
-    from asyncsim.machine.course import Life
+    from asyncsim.machine.course import Begun, Life
     from asyncsim.machine.edit import Watch
     from asyncsim.machine.gate import Scheduler
 
 
-def drive(
+def drive(  # noqa: PLR0913 - each is one thing that a caller may want of a run
     case: Case,
     scheduler: Scheduler,
     *,
     record: str | None = None,
     watch: Watch | None = None,
     use: CallUse | None = None,
+    begun: Begun | None = None,
 ) -> Run:
     """Run a case once, under a schedule chosen by `scheduler`, as `simulate` does, but without trio.
 
@@ -36,6 +37,7 @@ def drive(
         record: the scheduler as text, for the header; the run then keeps its trace.
         watch: is told of each operation, and of the lines it comes from, before it stands at the gate.
         use: is told what the kernel does with the number of its call.
+        begun: is given the choices of the run, none so far, when it begins; they grow as it goes on.
 
     Raises:
         KernelError: the kernel raised, or awaited something that is no operation of its rank.
@@ -43,7 +45,7 @@ def drive(
         DivergenceError: the scheduler replays a schedule that this kernel does not follow.
 
     """
-    course = Course(case, scheduler, record, watch, use)
+    course = Course(case, scheduler, record=record, watch=watch, use=use, begun=begun)
     with nullcontext() if record is None else noticed(case):
         _go(course)
         return course.result()

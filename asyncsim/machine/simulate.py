@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from asyncsim.machine.case import Case, Run
+    from asyncsim.machine.course import Begun
     from asyncsim.machine.edit import Watch
     from asyncsim.machine.gate import Scheduler
 
@@ -82,13 +83,14 @@ def _to_its_end(function: Callable[[], Coroutine[Any, Any, _Result]]) -> _Result
 
 
 @Blocking
-async def simulate(
+async def simulate(  # noqa: PLR0913 - each is one thing that a caller may want of a run
     case: Case,
     scheduler: Scheduler,
     *,
     record: str | None = None,
     watch: Watch | None = None,
     engine: Engine = "trio",
+    begun: Begun | None = None,
 ) -> Run:
     """Run a case once, under a schedule chosen by `scheduler`.
 
@@ -97,6 +99,7 @@ async def simulate(
         scheduler: makes every choice.
         record: the scheduler as text, for the header; the run then keeps its trace.
         watch: is told of each operation, and of the lines it comes from, before it stands at the gate.
+        begun: is given the choices of the run, none so far, when it begins; they grow as it goes on.
         engine: "trio", or "direct": the same run, byte for byte, in less time. Trio's other tasks get their
             turn, and Ctrl-C and cancellations theirs, within a run on trio, and before one on "direct".
 
@@ -109,13 +112,13 @@ async def simulate(
     if engine not in ENGINES:
         raise MisuseError(f"engine={engine!r}; give one of {', '.join(ENGINES)}")
     if _loopless.get():
-        return drive(case, scheduler, record=record, watch=watch)
+        return drive(case, scheduler, record=record, watch=watch, begun=begun)
     from asyncsim.machine.tasks import checkpoint, run_as_tasks  # noqa: PLC0415 - see the top of this page
 
     if engine == "direct":
         await checkpoint()
-        return drive(case, scheduler, record=record, watch=watch)
-    return await run_as_tasks(case, scheduler, record, watch)
+        return drive(case, scheduler, record=record, watch=watch, begun=begun)
+    return await run_as_tasks(case, scheduler, record, watch, begun)
 
 
 async def outside(function: Callable[[], _Result]) -> _Result:

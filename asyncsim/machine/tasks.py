@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
 
     from asyncsim.machine.case import Case, Run
-    from asyncsim.machine.course import Life
+    from asyncsim.machine.course import Begun, Life
     from asyncsim.machine.edit import Watch
     from asyncsim.machine.gate import Scheduler
     from asyncsim.trace.op import Op
@@ -33,9 +33,11 @@ __all__ = ["checkpoint", "in_thread", "run_as_tasks"]
 _Result = TypeVar("_Result")
 
 
-async def run_as_tasks(case: Case, scheduler: Scheduler, record: str | None, watch: Watch | None) -> Run:
+async def run_as_tasks(
+    case: Case, scheduler: Scheduler, record: str | None, watch: Watch | None, begun: Begun | None
+) -> Run:
     """Run a case once, each actor a trio task; arguments and errors are those of `simulate`."""
-    course = Course(case, scheduler, record, watch)
+    course = Course(case, scheduler, record=record, watch=watch, begun=begun)
     with nullcontext() if record is None else noticed(case):
         await _Tasks(course).run()
         return course.result()
