@@ -316,17 +316,38 @@ def test_exploration_sees_what_comes_between():
     assert report.verdict == "REFUTED"
 
 
+class Counting:
+    """Chooses the first, lets an actor go on through what follows, and counts how often it was asked."""
+
+    blocks = True
+
+    def __init__(self):
+        """Start with no question."""
+        self.times = 0
+
+    def begin(self, actors):
+        pass
+
+    def choose(self, ready):
+        self.times += 1
+        return ready[0]
+
+
 def test_what_follows_a_step_of_another_actor_is_asked_for():
     """An edit may leave out the first of a block; then the second follows nothing, and is chosen as any other."""
     world = World(2, [CREDIT])
-    gate = Gate(memory := Memory(world, 0), Immediate(memory), Fifo(), moving=2, max_steps=9)
+    awaited = ["1"]
+    gate = Gate(memory := Memory(world, 0), Immediate(memory), asked := Counting(), awaited=awaited, max_steps=9)
     first, second = world.actors
     cell = world.views(0)[0][0]
-    other = Op(first, NOTIFY, (), cell, "AtomicAdd", 1)
-    op = Op(second, NOTIFY, (), cell, "AtomicAdd", 1, follows=True)
-    gate.arrive(other)
-    gate.arrive(op)
-    assert not gate.goes_on(op)
-    assert gate.next() is other
-    gate.perform(other)
-    assert not gate.goes_on(op)
+    other, more = (Op(first, NOTIFY, (), cell, "AtomicAdd", 1) for _ in range(2))
+    op, next_op = (Op(second, NOTIFY, (), cell, "AtomicAdd", 1, follows=True) for _ in range(2))
+    assert gate.turn(other) is None
+    awaited.clear()
+    assert gate.turn(op) is other
+    assert gate.turn(more) is more
+    gate.leave(first)
+    assert gate.turn(None) is op
+    assert asked.times == 3
+    assert gate.turn(next_op) is next_op
+    assert asked.times == 3

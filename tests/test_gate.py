@@ -8,6 +8,7 @@ from schedules import Scripted, run
 
 from asyncsim import Case, MisuseError, Rank, Signal, Window, barrier, kernel, settle, simulate
 from asyncsim.machine.effect import Immediate
+from asyncsim.machine.forgotten import NoticedRank
 from asyncsim.machine.gate import Gate
 from asyncsim.machine.memory import Memory
 from asyncsim.trace.op import NOTIFY, TEST, WAIT, Op
@@ -38,8 +39,13 @@ SEVERAL = {"notify_all", "wait_all"}
 """These two stand there once for each of theirs: test_all_at_once.py."""
 
 
-def test_every_async_method_of_a_rank_is_listed_here():
-    names = {name for name, member in vars(Rank).items() if inspect.iscoroutinefunction(member)}
+def test_every_operation_of_a_rank_is_listed_here():
+    names = {name for name, member in vars(Rank).items() if inspect.isgeneratorfunction(member)}
+    assert names == set(PRIMITIVES) | STREAMS | SEVERAL
+
+
+def test_in_a_run_that_is_looked_at_every_operation_is_a_coroutine():
+    names = {name for name, member in vars(NoticedRank).items() if inspect.iscoroutinefunction(member)}
     assert names == set(PRIMITIVES) | STREAMS | SEVERAL
 
 
@@ -154,18 +160,18 @@ def test_an_eq_wait_can_become_unready_again():
 def test_a_consuming_wait_takes_the_credit_from_the_others():
     world = World(2, [CELL])
     memory = Memory(world, 0)
-    gate = Gate(memory, Immediate(memory), Scripted(1), moving=2, max_steps=10)
+    awaited = ["1"]
+    gate = Gate(memory, Immediate(memory), Scripted(1), awaited=awaited, max_steps=10)
     cell = world.signals[0].cell(0, 0, 0)
     memory.cells[cell.slot] = 1
     first, second = (Op(actor, WAIT, (), cell, "Ge", 1, consume=True) for actor in world.actors)
-    gate.arrive(first)
-    assert gate.next() is None
-    gate.arrive(second)
-    assert gate.next() is second
-    gate.perform(second)
+    assert gate.turn(first) is None
+    awaited.clear()
+    assert gate.turn(second) is second
+    assert gate.outcome == 1
     assert gate.pending() == [first]
     gate.leave(world.actors[1])
-    assert gate.next() is None
+    assert gate.turn(None) is None
     assert gate.ending == "deadlock"
 
 
@@ -229,8 +235,8 @@ def test_two_simulations_in_one_process_do_not_know_of_each_other():
         def choose(self, ready):
             made = kernel(memory=[ROW, CELL])(inner)
             memory = Memory(World(1, made.memory), 0)
-            gate = Gate(memory, Immediate(memory), Scripted(), moving=0, max_steps=1)
-            assert gate.next() is None
+            gate = Gate(memory, Immediate(memory), Scripted(), awaited=(), max_steps=1)
+            assert gate.turn(None) is None
             return super().choose(ready)
 
     result = simulate(Case(kernel(memory=[ROW, CELL])(inner), ranks=2, calls=1), Nested(0, 1, 1, 0))

@@ -11,7 +11,6 @@ come between on every machine, and a verdict that left that out would prove too 
 
 from __future__ import annotations
 
-import types
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +72,6 @@ def _several(rank: int, right: str, given: object) -> tuple[Any, ...]:
     raise MisuseError(f"rank {rank}: {right}; got {shown(given)}")
 
 
-@types.coroutine
 def notifies(  # noqa: PLR0913 - what the operations have in common
     actor: Actor, cells: Sequence[Cell], how: str, value: int, call: int, *, relaxed: bool, deferred: bool
 ) -> Generator[Op, Any, None]:
@@ -86,7 +84,6 @@ def notifies(  # noqa: PLR0913 - what the operations have in common
         follows = True
 
 
-@types.coroutine
 def waits(actor: Actor, conditions: Sequence[Condition], call: int, *, consume: bool) -> Generator[Op, Any, None]:
     """Stand at the gate with a wait for each condition, likewise."""
     follows = False

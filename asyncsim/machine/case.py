@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -88,6 +89,7 @@ class Case:
     def inputs(self) -> list[list[Any]]:
         """The inputs by call and rank; a run gets copies."""
         made = [self.kernel.make_inputs(self.ranks, call, self.seed) for call in range(self.calls)]
+        copied(made)  # or there is no use in going on
         again = self.kernel.make_inputs(self.ranks, 0, self.seed)
         if _bits(made[0]) != _bits(again):
             raise MisuseError(
@@ -117,23 +119,42 @@ class Case:
         kernel = self.kernel
         return Header(
             kernel.ref, self._source, self.world, self.calls, self.memory, self.seed, scheduler, tuple(self.edits),
+            max_steps=self.max_steps,
         )  # fmt: skip
 
 
 def _bits(value: Any) -> Any:  # noqa: ANN401 - inputs are arrays, numbers, and tuples or lists of them
     if isinstance(value, list | tuple):
         return [_bits(part) for part in value]
-    return (value.dtype, value.shape, value.tobytes()) if isinstance(value, np.ndarray) else repr(value)
-
-
-def copied(value: Any) -> Any:  # noqa: ANN401 - inputs are arrays, numbers, and tuples or lists of them
-    """Return a private copy of an input."""
+    if isinstance(value, dict):
+        return [(key, _bits(part)) for key, part in value.items()]
     if isinstance(value, np.ndarray):
+        return value.dtype, value.shape, value.tobytes()
+    text = repr(value)
+    return type(value) if text.endswith(f" at {id(value):#x}>") else text  # where an object lies says nothing
+
+
+def copied(value: Any) -> Any:  # noqa: ANN401 - inputs are arrays, numbers, and tuples or lists of them, as a rule
+    """Return a private copy of an input, or of an output.
+
+    Raises:
+        MisuseError: there is none to be had.
+
+    """
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
         return value.copy()
     if isinstance(value, list | tuple):
         parts = [copied(part) for part in value]
         return value._make(parts) if hasattr(value, "_make") else type(value)(parts)  # _make: a namedtuple's
-    return value
+    if value is None or isinstance(value, int | float | complex | str | bytes | np.generic):
+        return value
+    try:
+        return deepcopy(value)
+    except Exception as error:
+        kind = type(value).__name__
+        raise MisuseError(
+            f"an input of type {kind} cannot be copied ({error}); each run gets a copy: give arrays, numbers, or lists"
+        ) from error
 
 
 def checked(value: Any) -> Any:  # noqa: ANN401 - what a kernel returned

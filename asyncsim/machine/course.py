@@ -8,12 +8,14 @@ turn it is whenever one has stopped or ended, and resumes that one. That is all 
 from __future__ import annotations
 
 from contextlib import suppress
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.machine.case import MISSING, Run, checked, copied
 from asyncsim.machine.edit import Editor
 from asyncsim.machine.effect import Immediate
 from asyncsim.machine.failure import FOREIGN, kernel_error
+from asyncsim.machine.forgotten import NoticedRank
 from asyncsim.machine.gate import Effects, Gate
 from asyncsim.machine.memory import Memory
 from asyncsim.machine.rank import Rank
@@ -23,7 +25,7 @@ from asyncsim.trace.digest import digest_value
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import STOPPED, Footer, Trace
 from asyncsim.trace.late import model_of
-from asyncsim.trace.op import START, Op
+from asyncsim.trace.op import Op
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -31,12 +33,14 @@ if TYPE_CHECKING:
     from asyncsim.machine.calluse import CallUse
     from asyncsim.machine.case import Case
     from asyncsim.machine.edit import Watch
-    from asyncsim.machine.gate import Scheduler
+    from asyncsim.machine.member import Member
+    from asyncsim.machine.pick import Scheduler
     from asyncsim.machine.stream import Stream
     from asyncsim.trace.event import Collective, Event
     from asyncsim.trace.world import Actor
 
-    Life = Generator[Op, None, None]
+    Life = Generator[Op | None, None, None]
+    """Yields whose turn it is, as `Gate.turn` tells; is resumed when its own turn has come."""
     _Start = Callable[[Place, int], Any]
     """Starts the program for a call, and returns its coroutine."""
     _Take = Callable[[Place, int, Any], None]
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
     """Takes the choices of a run as it begins."""
 
 
+_name = attrgetter("name")
 COMPACT_RANKS = 32
 """From so many ranks on the events of a run are kept in columns."""
 
@@ -59,6 +64,7 @@ class Course:
         watch: is told of each operation of the kernel, before it stands at the gate.
         use: is told what the kernel does with the number of its call.
         begun: is given the choices of the run, none so far, when it begins; they grow as it goes on.
+        lines: whether the trace says where each operation stands in the source.
 
     """
 
@@ -71,6 +77,7 @@ class Course:
         watch: Watch | None = None,
         use: CallUse | None = None,
         begun: Begun | None = None,
+        lines: bool = True,
     ) -> None:
         """Make the memory, and a life for every rank, none of which has begun."""
         world = case.world
@@ -79,8 +86,11 @@ class Course:
         self._memory = Memory(world, case.seed)
         model = model_of(case.memory)
         effects: Effects = Wires(self._memory, model) if model.late else Immediate(self._memory)
-        self.gate = Gate(self._memory, effects, scheduler, moving=world.ranks, max_steps=case.step_limit)
+        self.unstarted: list[tuple[Actor, Life]] = []
+        """The lives that are to begin, the last one first, each when the one before stands at the gate."""
         self._deferred = model.late
+        # Edits and watches look for lines, too.
+        self._rank = NoticedRank if (record is not None and lines) or watch is not None or case.edits else Rank
         self._use = use
         self._places: dict[int, Place] = {}
         self._outputs: list[list[Any]] = [[MISSING] * world.ranks for _ in range(case.calls)]
@@ -91,16 +101,22 @@ class Course:
         if record is not None:
             compact = world.ranks >= COMPACT_RANKS
             self._recorder = Recorder(
-                self._memory, effects.seen, self._places, case.sites, late=model.late, compact=compact
+                self._memory, effects.seen, self._places, case.sites, late=model.late, compact=compact, lines=lines
             )
             self._recorder.clock = getattr(scheduler, "now", None)
             self._recorder.told = getattr(scheduler, "told", None)
-        self.gate.observer = self._recorder
+        self.gate = Gate(
+            self._memory,
+            effects,
+            scheduler,
+            awaited=self.unstarted,
+            max_steps=case.step_limit,
+            observer=self._recorder,
+        )
         self._editor: Editor | None = None
         if case.edits or watch is not None:
             self._editor = Editor(case.changes, world, case.sites, watch, deferred=model.late)
-        self.unstarted: list[tuple[Actor, Life]] = [(actor, self._of_rank(actor)) for actor in reversed(world.actors)]
-        """The lives that are to begin, the last one first, each when the one before stands at the gate."""
+        self.unstarted += [(actor, self._of_rank(actor)) for actor in reversed(world.actors)]
         scheduler.begin(world.actors)
         if begun is not None:
             begun(self.gate.choices)
@@ -116,7 +132,7 @@ class Course:
         ending = self.gate.ending
         if ending is None:
             raise RuntimeError("the run stopped without an ending")
-        choices = [actor.name for actor in self.gate.choices]
+        choices = list(map(_name, self.gate.choices))
         unwritten = [str(region) for region in self._memory.unwritten]
         unapplied = () if self._editor is None else self._editor.unapplied
         trace = self._trace(ending)
@@ -129,18 +145,25 @@ class Course:
     def _start(self, place: Place, call: int) -> Any:  # noqa: ANN401 - what an author's function returned
         """Start a call of the kernel."""
         rank = place.rank
+        place.call = call
         rank.calling(call, self._use)
         rank.phase_name = ""
         home = rank.actor.rank
         return self._case.kernel.start(rank, copied(self._inputs[call][home]), self._case.views(home))
 
     def _take(self, place: Place, call: int, value: Any) -> None:  # noqa: ANN401 - checked here
-        self._outputs[call][place.rank.actor.rank] = checked(value)
+        # Copied, as what a kernel returns may be an array that its next call uses again.
+        self._outputs[call][place.rank.actor.rank] = copied(checked(value))
 
-    def _of_stream(self, stream: Stream[Any], parent: Rank) -> Life:
+    def _begin(self, stream: Stream[Any], parent: Member) -> None:
+        """Let a stream begin that its parent has started, when the parent stands at the gate again."""
+        self.unstarted.append((stream.actor, self._of_stream(stream, parent)))
+
+    def _of_stream(self, stream: Stream[Any], parent: Member) -> Life:
         """Return the life of a stream; its call and phase are those of its parent when it was started."""
         place = self._place(stream.actor)
-        place.rank.calling(parent.number, self._use)
+        call = place.call = self._places[parent.actor.order].call
+        place.rank.calling(call, self._use)
         place.rank.phase_name = parent.phase_name
 
         def start(place: Place, _: int) -> Any:  # noqa: ANN401 - what an author's function returned
@@ -149,14 +172,14 @@ class Course:
         def take(_place: Place, _: int, value: Any) -> None:  # noqa: ANN401 - a program returns what it likes
             stream.value = value
 
-        return self._live(place, (parent.number,), start, take)
+        return self._live(place, (call,), start, take)
 
     def _place(self, actor: Actor) -> Place:
-        rank = Rank(actor, self._case.world, deferred=self._deferred)
+        rank = self._rank(actor, self._case.world, deferred=self._deferred)
         place = self._places[actor.order] = Place(rank)
         return place
 
-    def _live(  # noqa: C901, PLR0912 - every step comes through here
+    def _live(  # noqa: C901 - every step comes through here
         self, place: Place, calls: Sequence[int], start: _Start, take: _Take
     ) -> Life:
         """Take an actor through its calls, sending into each program what its operations gave.
@@ -165,11 +188,11 @@ class Course:
             KernelError: the program failed.
 
         """
-        gate = self.gate
-        arrive, perform = gate.arrive, gate.perform
-        blocks, goes_on = gate.blocks, gate.goes_on
+        gate, actor = self.gate, place.rank.actor
+        turn = gate.turn
         coroutine: Any = None
         try:
+            place.rank.begin = self._begin
             if self._recorder is not None:
                 place.rank.note = self._recorder.collective
             for call in calls:
@@ -178,40 +201,39 @@ class Course:
                     coroutine = place.coroutine = _started(start(place, call))
                     coroutine = coroutine if self._editor is None else self._editor.drive(place)
                     send = coroutine.send
-                except Exception as error:  # noqa: BLE001 - whatever the author's function raises
-                    raise (failure := self._failed(place.rank, error)) from failure.__cause__
+                except BaseException as error:  # noqa: BLE001 - whatever the author's function raises
+                    raise (failure := self._failed(place, error)) from failure.__cause__
                 while True:
                     try:
                         op = send(outcome)
-                        if op.__class__ is not Op:
-                            _refuse(coroutine)
+                        if op.__class__ is not Op or op.actor is not actor:
+                            _refuse(coroutine, op, actor)
                     except StopIteration as stop:
                         outcome = stop.value
                         break
-                    except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
-                        raise (failure := self._failed(place.rank, error)) from failure.__cause__
-                    arrive(op)
-                    if not (blocks and op.follows and goes_on(op)):
-                        yield op
-                    outcome = perform(op)
-                    if op.kind == START:
-                        gate.enter()
-                        self.unstarted.append((op.payload.actor, self._of_stream(op.payload, place.rank)))
-                    if gate.ending is not None:
-                        return
+                    except BaseException as error:  # noqa: BLE001 - as above
+                        raise (failure := self._failed(place, error)) from failure.__cause__
+                    chosen = turn(op)
+                    if chosen is not op:
+                        yield chosen
+                    outcome = gate.outcome
                 try:
                     _check_joined(place.rank)
                     take(place, call, outcome)
                 except MisuseError as error:
-                    raise (failure := self._failed(place.rank, error)) from failure.__cause__
-            gate.leave(place.rank.actor)
+                    raise (failure := self._failed(place, error)) from failure.__cause__
+            gate.leave(actor)
         finally:
             if coroutine is not None:
                 _close(coroutine)
-            place.rank.note = None  # it leads back to here; what is left of a run goes without a garbage collector
+            # They lead back to here; what is left of a run goes without a garbage collector.
+            place.rank.note = place.rank.begin = None
 
-    def _failed(self, rank: Rank, error: BaseException) -> Exception:
-        return kernel_error(error, rank.actor, rank.number, self._trace(STOPPED))
+    def _failed(self, place: Place, error: BaseException) -> BaseException:
+        """Return what to raise where a kernel raised: who it was, and where; Ctrl-C is nobody's mistake."""
+        if isinstance(error, KeyboardInterrupt):
+            return error
+        return kernel_error(error, place.rank.actor, place.call, self._trace(STOPPED))
 
     def _trace(self, ending: str) -> Trace | None:
         if self._recorder is None or self._record is None:
@@ -229,11 +251,17 @@ def _started(coroutine: Any) -> Any:  # noqa: ANN401 - what an author's function
     return coroutine
 
 
-def _refuse(coroutine: Any) -> None:  # noqa: ANN401
-    """Refuse a foreign await, at its line; swallowing that makes it no less wrong."""
+def _refuse(coroutine: Any, op: object, actor: Actor) -> None:  # noqa: ANN401
+    """Refuse a foreign await, or another actor's operation, at its line; swallowing that makes it no less wrong."""
+    why = FOREIGN
+    if isinstance(op, Op):
+        why = (
+            f"actor {actor.name} awaits an operation of actor {op.actor.name}; "
+            "a kernel awaits methods of the Rank that it was given, and a stream those of the one that it was given"
+        )
     with suppress(StopIteration):
-        coroutine.throw(MisuseError(FOREIGN))
-    raise MisuseError(FOREIGN)
+        coroutine.throw(MisuseError(why))
+    raise MisuseError(why)
 
 
 def _check_joined(rank: Rank) -> None:
@@ -246,5 +274,9 @@ def _check_joined(rank: Rank) -> None:
 
 def _close(coroutine: Any) -> None:  # noqa: ANN401
     """Close a kernel that will not go on; what it does then, such as awaiting in its ``finally``, is in no run."""
-    with suppress(Exception, SystemExit):  # the run is over, and says already how
+    try:
         coroutine.close()
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001, S110 - the run is over, and says already how
+        pass

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from asyncsim.machine.case import Case, Run
     from asyncsim.machine.course import Begun, Life
     from asyncsim.machine.edit import Watch
-    from asyncsim.machine.gate import Scheduler
+    from asyncsim.machine.pick import Scheduler
+    from asyncsim.trace.op import Op
 
 
 def drive(  # noqa: PLR0913 - each is one thing that a caller may want of a run
@@ -28,6 +29,7 @@ def drive(  # noqa: PLR0913 - each is one thing that a caller may want of a run
     watch: Watch | None = None,
     use: CallUse | None = None,
     begun: Begun | None = None,
+    lines: bool = True,
 ) -> Run:
     """Run a case once, under a schedule chosen by `scheduler`, as `simulate` does, but without trio.
 
@@ -38,6 +40,7 @@ def drive(  # noqa: PLR0913 - each is one thing that a caller may want of a run
         watch: is told of each operation, and of the lines it comes from, before it stands at the gate.
         use: is told what the kernel does with the number of its call.
         begun: is given the choices of the run, none so far, when it begins; they grow as it goes on.
+        lines: whether the trace says where each operation stands in the source; to find out costs a quarter of a run.
 
     Raises:
         KernelError: the kernel raised, or awaited something that is no operation of its rank.
@@ -45,19 +48,19 @@ def drive(  # noqa: PLR0913 - each is one thing that a caller may want of a run
         DivergenceError: the scheduler replays a schedule that this kernel does not follow.
 
     """
-    course = Course(case, scheduler, record=record, watch=watch, use=use, begun=begun)
-    with nullcontext() if record is None else noticed(case):
+    course = Course(case, scheduler, record=record, watch=watch, use=use, begun=begun, lines=lines)
+    with noticed(case) if record is not None and lines else nullcontext():
         _go(course)
         return course.result()
 
 
 def _go(course: Course) -> None:
     """Resume whoever is chosen, until the run ends."""
-    unstarted, choose = course.unstarted, course.gate.next
+    unstarted, turn = course.unstarted, course.gate.turn
     lives: dict[int, Life] = {}
+    chosen: Op | None = None
     try:
         while True:
-            chosen = choose()
             if chosen is not None:
                 life = lives[chosen.actor.order]
             elif unstarted:
@@ -66,7 +69,10 @@ def _go(course: Course) -> None:
             else:
                 course.end()
                 return
-            next(life, None)
+            for chosen in life:  # noqa: B007 - up to where somebody else goes on
+                break
+            else:
+                chosen = turn(None)
     finally:
         for life in lives.values():
             life.close()

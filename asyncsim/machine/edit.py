@@ -119,22 +119,23 @@ class Editor:
         lines = [frame.text for frame in frames]
         for number in self._signals:
             reach = self._edits[number].reach(lines)
-            if reach is not None and self._comes(number, place.rank, frames[reach].awaited):
+            if reach is not None and self._comes(number, place, frames[reach].awaited):
                 yield from self._meet(place, number)
 
-    def _comes(self, number: int, rank: Rank, awaited: object) -> bool:
+    def _comes(self, number: int, place: Place, awaited: object) -> bool:
         """Say whether a rank comes to a site now, for the first time in its call or, if that is asked, again.
 
         It comes again when the line awaits another coroutine than before, which is kept, or its place in
         memory might be the next one's too.
         """
+        who = place.rank.actor
         if self._edits[number].every:
-            actor = (number, rank.actor.order)
+            actor = (number, who.order)
             known, self._visits[actor] = self._visits.get(actor), awaited
             return known is not awaited
-        key = (number, rank.actor.rank)
-        last, self._calls[key] = self._calls.get(key), rank.number
-        return last != rank.number
+        key = (number, who.rank)
+        last, self._calls[key] = self._calls.get(key), place.call
+        return last != place.call
 
     def _before_return(self, place: Place) -> Iterator[Op]:
         """Yield the operations of the barriers at the end of a call. A stream does not end one."""

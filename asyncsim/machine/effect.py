@@ -144,14 +144,16 @@ class Immediate:
         return ()
 
     def _load(self, op: Op) -> Tile:
-        return self._read(op.accesses[0].region)
+        read = self._read  # called as ``self._read(...)``, what an instance holds takes longer to find
+        return read(op.accesses[0].region)
 
     def _store(self, op: Op) -> None:
         access = op.accesses[0]
         if access.mode == ADD:
             self._memory.add(access.region, op.payload)
         else:
-            self._write(access.region, op.payload)
+            write = self._write
+            write(access.region, op.payload)
 
     def _copy(self, op: Op) -> Tile:
         """Get and put: the last access is the destination; before it, if it is in a window, the source."""
@@ -164,7 +166,14 @@ class Immediate:
         return tile
 
     def _notify(self, op: Op) -> None:
-        change_cell(self._memory, op.cell, op.how, op.amount)  # type: ignore[arg-type]  # a notify has a cell
+        cell, cells = op.cell, self._cells
+        assert cell is not None  # noqa: S101 - for the type checker: a notify has a cell
+        if op.how != SET:  # as `change_cell` does, here without a call: every other step is one of these
+            value = cells[cell.slot] + op.amount
+            if cell.low <= value <= cell.high:
+                cells[cell.slot] = value
+                return
+        change_cell(self._memory, cell, op.how, op.amount)
 
     def _put_signal(self, op: Op) -> Tile:
         tile = self._copy(op)

@@ -1,19 +1,48 @@
-"""Forgotten awaits: an operation that was made and dropped never came to the gate, so the run is not what it says."""
+"""Forgotten awaits: an operation that was made and dropped never came to the gate, so the run is not what it says.
+
+Python tells of a coroutine that is never awaited, and of no generator. So in a run that is looked at, each
+operation is wrapped into a coroutine. That is also where `asyncsim.machine.site` finds the line that awaits it.
+"""
 
 from __future__ import annotations
 
 import sys
 import warnings
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from functools import wraps
+from inspect import isgeneratorfunction
+from typing import TYPE_CHECKING, Any
 
+from asyncsim.machine.rank import Rank
 from asyncsim.machine.site import shown_path
 from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
     from asyncsim.machine.case import Case
+
+
+class NoticedRank(Rank):
+    """The rank of a run that is looked at: what it does are coroutines."""
+
+    __slots__ = ()
+
+
+def _as_coroutine(operation: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    @wraps(operation)
+    async def awaited(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - those of the operation
+        return await operation(*args, **kwargs)
+
+    return awaited
+
+
+for _name, _operation in tuple(vars(Rank).items()):
+    if isgeneratorfunction(_operation):
+        setattr(NoticedRank, _name, _as_coroutine(_operation))
+
+
+NoticedRank.__name__ = NoticedRank.__qualname__ = Rank.__name__  # to a kernel, and in what Python says of it
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import numpy as np
 
 from asyncsim.machine.site import module_name
 from asyncsim.trace.declare import Declaration
+from asyncsim.trace.digest import check_nesting
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.finding import Expected
 
@@ -145,6 +146,8 @@ class Kernel:
             made = [made]
         if len(made) != ranks:
             raise MisuseError(f"{self.ref}: inputs(P={ranks}, call={call}) gave {len(made)} inputs; give one a rank")
+        for rank, x in enumerate(made):
+            check_nesting(x, f"{self.ref}: what inputs(P={ranks}, call={call}) gave rank {rank}")
         return made
 
     def make_goldens(self, xs: Sequence[Any], call: int) -> list[Any]:
@@ -157,6 +160,8 @@ class Kernel:
             raise MisuseError(f"{self.ref}: golden raised {_raised(error)} (call {call})") from error
         if len(made) != len(xs):
             raise MisuseError(f"{self.ref}: golden gave {len(made)} outputs for {len(xs)} ranks; give one a rank")
+        for rank, y in enumerate(made):
+            check_nesting(y, f"{self.ref}: what golden gave rank {rank} (call {call})")
         return made
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401

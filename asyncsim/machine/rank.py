@@ -1,15 +1,18 @@
-"""Rank: what a kernel can do. Every async method stands at the gate exactly once, before its effect.
+"""Rank: what a kernel can do. Every operation stands at the gate exactly once, before its effect.
 
 `Rank.notify_all` and `Rank.wait_all` stand there once for each of theirs, one after the other.
+
+To stand at the gate is to yield an `Op` to whoever drives this kernel, and to go on with its outcome
+when it was chosen. An engine is no more than a loop that sends into a kernel what its last operation
+gave, so a kernel does not know which engine it runs on.
 """
 
 from __future__ import annotations
 
-import types
-from itertools import count
+from types import coroutine as operation  # what is awaited; a coroutine of its own around it would cost as much again
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-import numpy as np
+from numpy import ndarray
 
 from asyncsim.machine.arguments import (
     adds_of,
@@ -23,9 +26,8 @@ from asyncsim.machine.arguments import (
     written_by,
 )  # fmt: skip
 from asyncsim.machine.block import cells_of, conditions_of, notifies, waits
-from asyncsim.machine.phase import Phase
+from asyncsim.machine.member import Member
 from asyncsim.machine.stream import Stream, StreamBarrier
-from asyncsim.trace.declare import WORLD
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.op import (
     ATOMIC_ADD,
@@ -46,32 +48,23 @@ from asyncsim.trace.op import (
     TEST,
     WAIT,
     Op,
+    op_on_cell,
+    op_on_data,
 )  # fmt: skip
 from asyncsim.trace.region import Cell, Condition, Region
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator, Iterable
 
-    from asyncsim.machine.calluse import CallUse
     from asyncsim.machine.memory import Tile
-    from asyncsim.trace.declare import Group
-    from asyncsim.trace.world import Actor, World
 
 _Result = TypeVar("_Result")
 _Order = Literal["release", "relaxed"]
+if TYPE_CHECKING:
+    _Operation = Generator[Op, Any, _Result]
 
 
-@types.coroutine
-def _stand_at_gate(op: Op) -> Generator[Op, Any, Any]:
-    """Hand the operation to whoever drives this kernel; go on with its outcome when it was chosen.
-
-    An engine is no more than a loop that sends into a kernel what its last operation gave, so a
-    kernel does not know which engine it runs on.
-    """
-    return (yield op)
-
-
-class Rank:
+class Rank(Member):
     """One rank as its kernel sees it; a stream of the rank has one of its own.
 
     ``id`` and ``size`` are its number and P; ``peers`` the other ranks, ascending; ``call`` the
@@ -80,71 +73,12 @@ class Rank:
     kernel is an error.
     """
 
-    __slots__ = (
-        "_barriers", "_deferred", "_home", "_streams", "_whole", "_world", "actor", "call", "group", "id", "members",
-        "note", "number", "open_streams", "peers", "phase_name", "size",
-    )  # fmt: skip
-
-    def __init__(self, actor: Actor, world: World, *, deferred: bool = False) -> None:
-        """Act as `actor` in `world`; `deferred`: what it does to peers lands later."""
-        self._home = actor.rank
-        self._be(WORLD, world.groups[WORLD])
-        self._whole: Rank | None = None  # a rank that led to itself would wait for the garbage collector
-        self.calling(0)
-        self.phase_name = ""
-        self.actor = actor
-        self.open_streams: list[str] = []
-        self.note: Callable[[Rank, str, dict[str, Any]], None] | None = None
-        self._streams = count(1)
-        self._barriers = count(1)
-        self._world = world
-        self._deferred = deferred
-
-    def _be(self, group: str, members: tuple[int, ...]) -> None:
-        """Take the numbers of a group."""
-        self.group = group
-        self.members = members
-        self.id = members.index(self._home)
-        self.size = len(members)
-        self.peers = (*range(self.id), *range(self.id + 1, self.size))
-
-    def calling(self, number: int, use: CallUse | None = None) -> None:
-        """Begin a call; `use` is told what the kernel does with its number."""
-        self.number = number
-        # To a kernel it is an integer; one that tells of its use is handed out in a single run.
-        self.call: int = number if use is None else use.number(number)  # type: ignore[assignment]
-
-    def within(self, group: Group) -> Rank:
-        """Return this rank as a member of a group, for the present call.
-
-        Its ``id``, ``size`` and ``peers`` are numbers of the group, as ``at`` takes them of windows and
-        signals that were declared with ``group=``. All else is the same, so composites need not know.
-        """
-        members = self._world.members(group, self._home)
-        team = Rank(self.actor, self._world, deferred=self._deferred)
-        team._be(group.name, members)
-        team._whole, team._streams, team._barriers = self._whole or self, self._streams, self._barriers
-        team.call, team.note, team.open_streams = self.call, self.note, self.open_streams
-        team.number = self.number
-        return team
-
-    def phase(self, name: str) -> Phase:
-        """Label what happens in a ``with`` block, for reports and traces."""
-        return Phase(self._whole or self, name)
-
-    def collective(self, name: str, **facts: Any) -> None:  # noqa: ANN401 - texts, numbers, dtypes, tuples of these
-        """Say that this rank now takes part in a collective, as every rank must that is in the same group.
-
-        Composites say it; a kernel that writes its collectives by hand may. The n-th collective of a call is
-        then compared between the ranks: another name, another fact (op, shape, dtype, root), or none at all
-        is the finding *call-mismatch*. Nothing is scheduled, and nothing kept unless the run is recorded.
-        """
-        if self.note is not None:
-            self.note(self, name, facts)
+    __slots__ = ()
 
     # Data.
 
-    async def load(self, region: Region) -> Tile:
+    @operation
+    def load(self, region: Region) -> _Operation[Tile]:
         """Return a private copy of a region; of a peer's region this is a one-sided remote load.
 
         Args:
@@ -157,11 +91,11 @@ class Rank:
         if region.__class__ is not Region or region.world is not self._world:
             raise no_region(self._home, "load", region)
         kind = LOAD if region.owner == self._home else REMOTE_LOAD
-        # By place here and in the other frequent operations: keywords would double what an Op costs.
-        op = Op(self.actor, kind, region.reads, None, "", 0, False, None, self.number)  # noqa: FBT003
-        return await _stand_at_gate(op)  # type: ignore[no-any-return]
+        tile: Tile = yield op_on_data(self.actor, kind, region.reads, None, self._number, False)  # noqa: FBT003
+        return tile
 
-    async def store(self, region: Region, tile: Any, *, atomic: Literal["add"] | None = None) -> None:  # noqa: ANN401 - numbers are tiles, too
+    @operation
+    def store(self, region: Region, tile: Any, *, atomic: Literal["add"] | None = None) -> _Operation[None]:  # noqa: ANN401 - numbers are tiles, too
         """Store a tile to a region; of a peer's region this is a one-sided remote store.
 
         Args:
@@ -174,13 +108,12 @@ class Rank:
             raise no_region(self._home, "store", region)
         kind = STORE if region.owner == self._home else REMOTE_STORE
         accesses = region.writes if atomic is None else adds_of(self._home, kind, region, atomic)
-        if tile.__class__ is not np.ndarray or tile.dtype != region.dtype or tile.shape != region.shape:
+        if tile.__class__ is not ndarray or tile.dtype != region.dtype or tile.shape != region.shape:
             tile = tile_for(self._home, kind, region, tile)
-        deferred = self._deferred
-        op = Op(self.actor, kind, accesses, None, "", 0, False, tile, self.number, False, False, "", deferred)  # noqa: FBT003
-        await _stand_at_gate(op)
+        yield op_on_data(self.actor, kind, accesses, tile, self._number, self._deferred)
 
-    async def poll(self, region: Region, predicate: Callable[[Tile], bool]) -> Tile:
+    @operation
+    def poll(self, region: Region, predicate: Callable[[Tile], bool]) -> _Operation[Tile]:
         """Park until a region's *data* satisfies a predicate, and return it (flag-in-data protocols).
 
         Args:
@@ -194,13 +127,14 @@ class Rank:
         if not callable(predicate):
             got = shown(predicate)
             raise MisuseError(f"rank {self._home}: poll of {region} takes a function of the tile; got {got}")
-        op = Op(self.actor, POLL, region.reads, payload=predicate, call=self.number)
-        tile: Tile = await _stand_at_gate(op)
+        op = Op(self.actor, POLL, region.reads, payload=predicate, call=self._number)
+        tile: Tile = yield op
         if not predicate(tile.copy()):
             raise MisuseError(f"rank {self._home}: poll of {region}: the predicate changed its mind on the same tile")
         return tile
 
-    async def get(self, target: Region, source: Region, *, nbi: bool = False) -> None:
+    @operation
+    def get(self, target: Region, source: Region, *, nbi: bool = False) -> _Operation[None]:
         """Copy a peer's region into an own region.
 
         Args:
@@ -215,16 +149,17 @@ class Rank:
             raise MisuseError(f"rank {self._home}: get into {target}; a get copies into an own region: window[...]")
         accesses = (*source.reads, *written_by(target, source))
         late = nbi and self._deferred
-        await _stand_at_gate(Op(self.actor, GET, accesses, call=self.number, late=late, deferred=self._deferred))
+        yield Op(self.actor, GET, accesses, call=self._number, late=late, deferred=self._deferred)
 
-    async def put(
+    @operation
+    def put(
         self,
         target: Region,
         source: Any,  # noqa: ANN401 - an own region, or an array
         *,
         atomic: Literal["add"] | None = None,
         nbi: bool = False,
-    ) -> None:
+    ) -> _Operation[None]:
         """Copy an own region, or a private array, into a peer's region.
 
         Args:
@@ -238,10 +173,11 @@ class Rank:
         """
         accesses, tile = put_of(self._home, PUT, target, source, atomic, self._world)
         late = nbi and self._deferred and tile is None
-        op = Op(self.actor, PUT, accesses, payload=tile, call=self.number, late=late, deferred=self._deferred)
-        await _stand_at_gate(op)
+        op = Op(self.actor, PUT, accesses, payload=tile, call=self._number, late=late, deferred=self._deferred)
+        yield op
 
-    async def put_signal(  # noqa: PLR0913 - a put and a notify in one
+    @operation
+    def put_signal(  # noqa: PLR0913 - a put and a notify in one
         self,
         target: Region,
         source: Any,  # noqa: ANN401 - an own region, or an array
@@ -250,7 +186,7 @@ class Rank:
         op: str = ATOMIC_ADD,
         *,
         nbi: bool = False,
-    ) -> None:
+    ) -> _Operation[None]:
         """Put, and notify the receiver when this put's own data is there (nothing is said of other puts).
 
         Args:
@@ -266,14 +202,17 @@ class Rank:
         value = change_of(self._home, PUT_SIGNAL, cell, value, op, self._world)
         late = nbi and self._deferred and tile is None
         step = Op(
-            self.actor, PUT_SIGNAL, accesses, cell, op, value, payload=tile, call=self.number, late=late,
+            self.actor, PUT_SIGNAL, accesses, cell, op, value, payload=tile, call=self._number, late=late,
             deferred=self._deferred,
         )  # fmt: skip
-        await _stand_at_gate(step)
+        yield step
 
     # Signals.
 
-    async def notify(self, cell: Cell, value: int = 1, op: str = ATOMIC_ADD, *, order: _Order = "release") -> None:
+    @operation
+    def notify(
+        self, cell: Cell, value: int = 1, op: str = ATOMIC_ADD, *, order: _Order = "release"
+    ) -> _Operation[None]:
         """Add to a cell of a peer (or an own one), or set it.
 
         Args:
@@ -290,11 +229,10 @@ class Rank:
         relaxed = order != "release"
         if relaxed and order != "relaxed":
             raise MisuseError(f"rank {self._home}: notify of {cell}: order={order!r}; use 'release' or 'relaxed'")
-        deferred = self._deferred
-        step = Op(self.actor, NOTIFY, (), cell, op, value, False, None, self.number, False, relaxed, "", deferred)  # noqa: FBT003
-        await _stand_at_gate(step)
+        yield op_on_cell(self.actor, NOTIFY, cell, op, value, False, self._number, relaxed, self._deferred)  # noqa: FBT003
 
-    async def wait(self, condition: Condition, *, consume: bool = False) -> None:
+    @operation
+    def wait(self, condition: Condition, *, consume: bool = False) -> _Operation[None]:
         """Park until the condition on an own cell holds.
 
         Args:
@@ -307,12 +245,13 @@ class Rank:
         cell = condition.cell
         if cell.owner != self._home or cell.world is not self._world:
             check_condition(self._home, "wait", condition, self._world)
-        how, expected = condition.compare, condition.expected
-        await _stand_at_gate(Op(self.actor, WAIT, (), cell, how, expected, bool(consume), None, self.number))
+        how, expected, number = condition.compare, condition.expected, self._number
+        yield op_on_cell(self.actor, WAIT, cell, how, expected, bool(consume), number, False, False)  # noqa: FBT003
 
-    async def notify_all(
+    @operation
+    def notify_all(
         self, cells: Iterable[Cell], value: int = 1, op: str = ATOMIC_ADD, *, order: _Order = "release"
-    ) -> None:
+    ) -> _Operation[None]:
         """Notify several cells one after the other: what `notify` in a loop does, in less time.
 
         Each notify is a step of its own; what others do can come between, as it can in the loop. No cell: no step.
@@ -325,9 +264,12 @@ class Rank:
 
         """
         found, value = cells_of(self._home, cells, value, op, order, self._world)
-        await notifies(self.actor, found, op, value, self.number, relaxed=order != "release", deferred=self._deferred)
+        yield from notifies(
+            self.actor, found, op, value, self._number, relaxed=order != "release", deferred=self._deferred
+        )
 
-    async def wait_all(self, conditions: Iterable[Condition], *, consume: bool = False) -> None:
+    @operation
+    def wait_all(self, conditions: Iterable[Condition], *, consume: bool = False) -> _Operation[None]:
         """Park until one condition after the other was met: what `wait` in a loop does, in less time.
 
         Each wait is a step of its own, as in the loop; nothing says that all hold at one moment.
@@ -337,27 +279,34 @@ class Rank:
             consume: as for `wait`.
 
         """
-        await waits(self.actor, conditions_of(self._home, conditions, self._world), self.number, consume=bool(consume))
+        yield from waits(
+            self.actor, conditions_of(self._home, conditions, self._world), self._number, consume=bool(consume)
+        )
 
-    async def test(self, condition: Condition) -> bool:
+    @operation
+    def test(self, condition: Condition) -> _Operation[bool]:
         """Say whether the condition on an own cell holds now, without waiting."""
         check_condition(self._home, "test", condition, self._world)
-        op = Op(self.actor, TEST, (), condition.cell, condition.compare, condition.expected, call=self.number)
-        return await _stand_at_gate(op)  # type: ignore[no-any-return]
+        op = Op(self.actor, TEST, (), condition.cell, condition.compare, condition.expected, call=self._number)
+        holds: bool = yield op
+        return holds
 
     # Order of what lands later.
 
-    async def fence(self) -> None:
+    @operation
+    def fence(self) -> _Operation[None]:
         """Order this actor's earlier remote writes before its later ones, to each destination separately."""
-        await _stand_at_gate(Op(self.actor, FENCE, call=self.number))
+        yield Op(self.actor, FENCE, call=self._number)
 
-    async def quiet(self) -> None:
+    @operation
+    def quiet(self) -> _Operation[None]:
         """Wait until all of this actor's outstanding writes have landed."""
-        await _stand_at_gate(Op(self.actor, QUIET, call=self.number))
+        yield Op(self.actor, QUIET, call=self._number)
 
     # Streams.
 
-    async def start(self, program: Callable[..., Coroutine[Any, Any, _Result]], *args: Any) -> Stream[_Result]:  # noqa: ANN401
+    @operation
+    def start(self, program: Callable[..., Coroutine[Any, Any, _Result]], *args: Any) -> _Operation[Stream[_Result]]:  # noqa: ANN401
         """Start a stream: a further task of this rank, which runs ``program(rank, *args)`` with a `Rank` of its own.
 
         Everything before the start happens before everything in the stream. Each stream must be joined
@@ -368,16 +317,19 @@ class Rank:
             raise MisuseError(f"rank {self._home}: start({got}); give an async function that takes a Rank first")
         stream: Stream[_Result] = Stream(self.actor.stream(next(self._streams)), program, args)
         self.open_streams.append(stream.actor.name)
-        await _stand_at_gate(Op(self.actor, START, link=stream.actor.name, payload=stream, call=self.number))
+        yield Op(self.actor, START, link=stream.actor.name, payload=stream, call=self._number)
+        if self.begin is not None:
+            self.begin(stream, self.whole)
         return stream
 
-    async def join(self, stream: Stream[_Result]) -> _Result:
+    @operation
+    def join(self, stream: Stream[_Result]) -> _Operation[_Result]:
         """Wait until a stream that this actor started has finished, and return what its program returned."""
         name = stream.actor.name if isinstance(stream, Stream) else None
         if name not in self.open_streams:
             got = name or shown(stream)
             raise MisuseError(f"rank {self._home}: join({got}); join a stream that this actor started, once")
-        await _stand_at_gate(Op(self.actor, JOIN, link=name, call=self.number))
+        yield Op(self.actor, JOIN, link=name, call=self._number)
         self.open_streams.remove(name)
         return stream.result
 
@@ -388,9 +340,10 @@ class Rank:
             raise MisuseError(f"rank {self._home}: stream_barrier({got}); give the number of streams that meet")
         return StreamBarrier(f"{self.actor.name}/{next(self._barriers)}", self._home, parties)
 
-    async def sync(self, barrier: StreamBarrier) -> None:
+    @operation
+    def sync(self, barrier: StreamBarrier) -> _Operation[None]:
         """Wait until every party of a rank-local barrier has come. It completes no remote write."""
         if not isinstance(barrier, StreamBarrier) or barrier.rank != self._home:
             raise MisuseError(f"rank {self._home}: sync takes a stream barrier of this rank, rank.stream_barrier(n)")
         link = barrier.next(self.actor.name)
-        await _stand_at_gate(Op(self.actor, SYNC, amount=barrier.parties, link=link, call=self.number))
+        yield Op(self.actor, SYNC, amount=barrier.parties, link=link, call=self._number)

@@ -23,17 +23,18 @@ if TYPE_CHECKING:
 
 
 class Place:
-    """Where one actor is: its rank, and the coroutine it is suspended in.
+    """Where one actor is: its rank, its call, and the coroutine it is suspended in.
 
     While an edit makes it do something that its program does not, `inserted` says where that stands;
     `last` is then where the program came to last. `holder` and `lines` are what `Sites` found there.
     """
 
-    __slots__ = ("coroutine", "holder", "inserted", "last", "lines", "rank")
+    __slots__ = ("call", "coroutine", "holder", "inserted", "last", "lines", "rank")
 
     def __init__(self, rank: Rank) -> None:
         """Start before the first call."""
         self.rank = rank
+        self.call = 0
         self.coroutine: Any = None
         self.holder: Any = None
         self.lines: dict[int, Site] = {}
@@ -51,6 +52,7 @@ class Recorder:
         sites: shared by the runs of a case, so that each line is looked up once.
         late: there are wires; a landing is noted with the place of its issue.
         compact: keep columns, for a run of very many steps; without wires only.
+        lines: look for the lines that operations come from.
 
     """
 
@@ -63,6 +65,7 @@ class Recorder:
         *,
         late: bool,
         compact: bool = False,
+        lines: bool = True,
     ) -> None:
         """Start with no event."""
         self._events: list[Event] = []
@@ -81,7 +84,7 @@ class Recorder:
         self._seen = seen
         self._places = places
         self._sites = sites
-        self._site = sites.at
+        self._site: Callable[[Place], Site] = sites.at if lines else _nowhere
 
     def __call__(self, op: Op, outcome: Any) -> None:  # noqa: ANN401, C901, PLR0912 - any outcome; in every step
         """Note a step that was just taken."""
@@ -91,7 +94,7 @@ class Recorder:
         else:  # as `_where` says, here without a call: this runs in every step that is recorded
             place = self._places[actor.order]
             rank = place.rank
-            call, phase, at = rank.number, rank.phase_name, place.inserted or self._site(place)
+            call, phase, at = place.call, rank.phase_name, place.inserted or self._site(place)
         data: bytes | None = None
         have: int | None = None
         if op.accesses:
@@ -142,7 +145,7 @@ class Recorder:
             return issue.call, issue.phase, issue.at
         place = self._places[op.actor.order]
         rank = place.rank
-        return rank.number, rank.phase_name, place.inserted or self._site(place)
+        return place.call, rank.phase_name, place.inserted or self._site(place)
 
     def collective(self, rank: Rank, name: str, facts: Mapping[str, Any]) -> None:
         """Note that a task, which runs just now, takes part in a collective."""
@@ -151,9 +154,12 @@ class Recorder:
         said = tuple(sorted((key, _fact(rank, key, value)) for key, value in facts.items()))
         at = self._sites.here(sys._getframe(2))  # noqa: SLF001 - the caller of `Rank.collective`, which called this
         actor = rank.actor
-        self.collectives.append(
-            Collective(actor.name, actor.rank, rank.group, rank.members, rank.number, name, said, at)
-        )
+        call = self._places[actor.order].call
+        self.collectives.append(Collective(actor.name, actor.rank, rank.group, rank.members, call, name, said, at))
+
+
+def _nowhere(_: Place) -> Site:
+    return ()
 
 
 def _fact(rank: Rank, key: str, value: Any) -> str:  # noqa: ANN401 - refused if it is no fact

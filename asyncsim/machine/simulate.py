@@ -11,6 +11,7 @@ from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar
 
+from asyncsim.machine.course import COMPACT_RANKS
 from asyncsim.machine.direct import drive
 from asyncsim.trace.errors import MisuseError
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from asyncsim.machine.case import Case, Run
     from asyncsim.machine.course import Begun
     from asyncsim.machine.edit import Watch
-    from asyncsim.machine.gate import Scheduler
+    from asyncsim.machine.pick import Scheduler
 
 _Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
@@ -89,7 +90,7 @@ async def simulate(  # noqa: PLR0913 - each is one thing that a caller may want 
     *,
     record: str | None = None,
     watch: Watch | None = None,
-    engine: Engine = "trio",
+    engine: Engine | None = "trio",
     begun: Begun | None = None,
 ) -> Run:
     """Run a case once, under a schedule chosen by `scheduler`.
@@ -102,6 +103,7 @@ async def simulate(  # noqa: PLR0913 - each is one thing that a caller may want 
         begun: is given the choices of the run, none so far, when it begins; they grow as it goes on.
         engine: "trio", or "direct": the same run, byte for byte, in less time. Trio's other tasks get their
             turn, and Ctrl-C and cancellations theirs, within a run on trio, and before one on "direct".
+            None: "direct" where the run is large, from 32 ranks on; "trio" elsewhere.
 
     Raises:
         KernelError: the kernel raised, or awaited something that is no operation of its rank.
@@ -109,6 +111,8 @@ async def simulate(  # noqa: PLR0913 - each is one thing that a caller may want 
         DivergenceError: the scheduler replays a schedule that this kernel does not follow.
 
     """
+    if engine is None:
+        engine = "direct" if case.ranks >= COMPACT_RANKS else "trio"
     if engine not in ENGINES:
         raise MisuseError(f"engine={engine!r}; give one of {', '.join(ENGINES)}")
     if _loopless.get():

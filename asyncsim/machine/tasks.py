@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from asyncsim.machine.case import Case, Run
     from asyncsim.machine.course import Begun, Life
     from asyncsim.machine.edit import Watch
-    from asyncsim.machine.gate import Scheduler
+    from asyncsim.machine.pick import Scheduler
     from asyncsim.trace.op import Op
     from asyncsim.trace.world import Actor
 
@@ -79,18 +79,18 @@ class _Tasks:
     async def _live(self, actor: Actor, life: Life) -> None:
         """Live an actor's life as a trio task, and hand the turn on when it has ended."""
         gate = self._gate
-        choose, tasks = gate.next, self._tasks
+        tasks = self._tasks
         tasks[actor.order] = trio.lowlevel.current_task()
         try:
-            for op in life:
-                chosen = choose()
-                if chosen is not op:
-                    if chosen is not None:  # as `_hand_on` does, here without a call: this runs in every step
-                        reschedule(tasks[chosen.actor.order], _TURN)
-                    else:
-                        self._hand_on(None)
-                    await wait_task_rescheduled(_abort)
-            self._hand_on(choose())
+            for chosen in life:
+                if chosen is not None:  # as `_hand_on` does, here without a call: this runs in every step
+                    reschedule(tasks[chosen.actor.order], _TURN)
+                else:
+                    self._hand_on(None)
+                await wait_task_rescheduled(_abort)
+                if gate.ending is not None:  # it was stopped after this one's turn had come
+                    return
+            self._hand_on(gate.turn(None))
         except Exception as error:  # noqa: BLE001 - a kernel's or a scheduler's: it reaches the caller as it is
             self._error = self._error or error
             self._scope.cancel()

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from asyncsim.schedulers.seeds import checked, generator
+from asyncsim.schedulers.turns import first_landing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,12 +55,17 @@ class Calls:
 
     def choose(self, ready: Sequence[Op]) -> Op:
         """Return a landing if there is one; else any operation of the call that is furthest behind."""
-        if ready[-1].actor.wire:  # wires come after all other actors
-            return next(op for op in ready if op.actor.wire)
+        return ready[self.pick(ready)]
+
+    def pick(self, ready: Sequence[Op]) -> int:
+        """Return its place."""
+        if ready[-1].actor.wire:
+            return first_landing(ready)
+        dice, call = self._dice, self._call
         for _ in range(_DRAWS):
-            op = ready[int(self._dice() * len(ready))]
-            if op.call <= self._call:
-                return op
+            at = int(dice() * len(ready))
+            if ready[at].call <= call:
+                return at
         self._call = min(op.call for op in ready)
-        behind = [op for op in ready if op.call == self._call]
-        return behind[int(self._dice() * len(behind))]
+        behind = [at for at, op in enumerate(ready) if op.call == self._call]
+        return behind[int(dice() * len(behind))]

@@ -16,7 +16,7 @@ from asyncsim.schedulers.fifo import Fifo
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from asyncsim.machine.gate import Scheduler
+    from asyncsim.machine.pick import Scheduler
     from asyncsim.trace.op import Op
     from asyncsim.trace.world import Actor
 
@@ -30,11 +30,12 @@ class FairAtLast:
 
     """
 
-    __slots__ = ("_fair", "_left", "_scheduler", "_steps")
+    __slots__ = ("_choose", "_fair", "_left", "_scheduler", "_steps")
 
     def __init__(self, scheduler: Scheduler, steps: int) -> None:
         """Wrap `scheduler`."""
         self._scheduler = scheduler
+        self._choose = scheduler.choose
         self._steps = self._left = steps
         self._fair = Fifo()
 
@@ -47,4 +48,4 @@ class FairAtLast:
     def choose(self, ready: Sequence[Op]) -> Op:
         """Return what the other scheduler chooses, while it may."""
         self._left -= 1
-        return (self._scheduler if self._left >= 0 else self._fair).choose(ready)
+        return self._choose(ready) if self._left >= 0 else self._fair.choose(ready)

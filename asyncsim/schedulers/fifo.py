@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asyncsim.schedulers.turns import in_turn
+from asyncsim.schedulers.turns import first_landing, in_turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,8 +42,12 @@ class Fifo:
 
     def choose(self, ready: Sequence[Op]) -> Op:
         """Return the next one; landings first."""
-        if ready[-1].actor.wire:  # wires come after all other actors
-            return next(op for op in ready if op.actor.wire)
-        op = in_turn(ready, self._last)
-        self._last = op.actor.order
-        return op
+        return ready[self.pick(ready)]
+
+    def pick(self, ready: Sequence[Op]) -> int:
+        """Return the place of the next one."""
+        if ready[-1].actor.wire:
+            return first_landing(ready)
+        at = in_turn(ready, self._last)
+        self._last = ready[at].actor.order
+        return at

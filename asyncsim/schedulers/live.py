@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from asyncsim.machine.gate import Scheduler
+    from asyncsim.machine.pick import Scheduler
     from asyncsim.trace.event import Event
     from asyncsim.trace.op import Op
     from asyncsim.trace.world import Actor

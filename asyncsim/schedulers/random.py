@@ -47,4 +47,9 @@ class Random:
 
     def choose(self, ready: Sequence[Op]) -> Op:
         """Return any of them."""
-        return ready[int(self._dice() * len(ready))]
+        return ready[self.pick(ready)]
+
+    def pick(self, ready: Sequence[Op]) -> int:
+        """Return the place of any of them."""
+        dice = self._dice
+        return int(dice() * len(ready))

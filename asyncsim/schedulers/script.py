@@ -21,7 +21,7 @@ from asyncsim.schedulers.hold import Hold, parse_rules
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from asyncsim.machine.gate import Scheduler
+    from asyncsim.machine.pick import Scheduler
     from asyncsim.trace.op import Op
     from asyncsim.trace.world import Actor
 

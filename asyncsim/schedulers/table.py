@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from difflib import get_close_matches
+from functools import cache
 from typing import TYPE_CHECKING
 
 from asyncsim.schedulers.calls import Calls
@@ -26,9 +27,9 @@ from asyncsim.schedulers.surw import Surw
 from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from asyncsim.machine.gate import Scheduler
+    from asyncsim.machine.pick import Scheduler
 
 _INTEGER = re.compile(r"[+-]?\d{1,40}", re.ASCII)
 
@@ -66,7 +67,7 @@ def make(text: str, *, seed: int | None = None) -> Scheduler:
 
     """
     name, given = _parsed(text)
-    parameters = inspect.signature(SCHEDULERS[name]).parameters
+    parameters = _parameters(SCHEDULERS[name])
     if seed is not None and "seed" in parameters:
         given.setdefault("seed", seed)
     missing = [key for key, it in parameters.items() if it.default is it.empty and key not in given]
@@ -83,7 +84,7 @@ def arguments_of(text: str) -> tuple[tuple[str, ...], dict[str, int | str]]:
 
     """
     name, given = _parsed(text)
-    return tuple(inspect.signature(SCHEDULERS[name]).parameters), given
+    return tuple(_parameters(SCHEDULERS[name])), given
 
 
 def text_of(scheduler: Scheduler) -> str:
@@ -91,9 +92,15 @@ def text_of(scheduler: Scheduler) -> str:
     return type(scheduler).__name__ if type(scheduler).__str__ is object.__str__ else str(scheduler)
 
 
+@cache
+def _parameters(maker: Callable[..., Scheduler]) -> Mapping[str, inspect.Parameter]:
+    """Return what a scheduler takes; an exploration makes one a schedule, and to ask costs more than to make it."""
+    return inspect.signature(maker).parameters
+
+
 def _usage(name: str) -> str:
     """Write a name with all its arguments: ``pct:depth=...,seed=...``."""
-    arguments = ",".join(f"{key}=..." for key in inspect.signature(SCHEDULERS[name]).parameters)
+    arguments = ",".join(f"{key}=..." for key in _parameters(SCHEDULERS[name]))
     return f"{name}:{arguments}" if arguments else name
 
 
@@ -104,7 +111,7 @@ def _parsed(text: str) -> tuple[str, dict[str, int | str]]:
         near = get_close_matches(name, SCHEDULERS, n=3)
         meant = f"did you mean {' or '.join(near)}? " if near else ""
         raise MisuseError(f"no scheduler is called {name!r}; {meant}there are: {', '.join(SCHEDULERS)}")
-    parameters = inspect.signature(SCHEDULERS[name]).parameters
+    parameters = _parameters(SCHEDULERS[name])
     given: dict[str, int | str] = {}
     # The base of a script is itself such a text, with commas of its own, so it comes last.
     rest, *base = re.split(r",(?=\s*base\s*=)", rest, maxsplit=1) if "base" in parameters else [rest]

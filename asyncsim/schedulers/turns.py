@@ -20,9 +20,14 @@ def next_after(ready: Sequence[Op], order: int) -> Op:
     return ready[at] if at < len(ready) else ready[0]
 
 
-def in_turn(ready: Sequence[Op], order: int) -> Op:
-    """Return the operation of the same actor if its turn is not over: it follows the last one; else as `next_after`."""
+def in_turn(ready: Sequence[Op], order: int) -> int:
+    """Return the place of the same actor if it goes on with what follows; else of the next one, as `next_after`."""
     at = bisect_right(ready, order, key=_ORDER)
-    if at and ready[at - 1].follows and ready[at - 1].actor.order == order:
-        return ready[at - 1]
-    return ready[at] if at < len(ready) else ready[0]
+    if at and (last := ready[at - 1]).follows and last.actor.order == order:
+        return at - 1
+    return at if at < len(ready) else 0
+
+
+def first_landing(ready: Sequence[Op]) -> int:
+    """Return the place of the first landing; there is one. Wires come after all other actors."""
+    return next(at for at, op in enumerate(ready) if op.actor.wire)

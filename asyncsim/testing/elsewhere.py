@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from asyncsim.machine.gate import Scheduler
+    from asyncsim.machine.pick import Scheduler
 
 SEEDS = ("1", "2")
 """Values of PYTHONHASHSEED; at most one of them is that of this process."""

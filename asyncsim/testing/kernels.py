@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asyncsim.checking.check import SHRINK_STEPS, check
+from asyncsim.checking.check import check
 from asyncsim.checking.hidden import stream_difference
+from asyncsim.checking.suspects import SHRINK_STEPS
 from asyncsim.machine.case import MISSING, Case, copied
 from asyncsim.machine.direct import drive
 from asyncsim.machine.kernel import Kernel

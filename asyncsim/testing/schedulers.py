@@ -17,7 +17,7 @@ from asyncsim.trace.event import COMPLETE, STEP_LIMIT
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from asyncsim.machine.gate import Scheduler
+    from asyncsim.machine.pick import Scheduler
     from asyncsim.machine.rank import Rank
     from asyncsim.trace.op import Op
     from asyncsim.trace.world import Actor, SignalView, WindowView

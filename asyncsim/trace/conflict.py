@@ -13,7 +13,7 @@ from asyncsim.trace.region import ADD, READ, WRITE, spans_overlap
 
 if TYPE_CHECKING:
     from asyncsim.trace.op import Op
-    from asyncsim.trace.region import Access, Cell
+    from asyncsim.trace.region import Access
 
 
 def accesses_conflict(a: Access, b: Access) -> bool:
@@ -28,12 +28,20 @@ def conflict(a: Op, b: Op) -> bool:
 
     Not here: what program order, starting, joining and landing of the very same operation order.
     """
-    x, y = _present_cell(a), _present_cell(b)
+    # A search asks for every pair that is ready in every step; so what is cheap to tell comes first.
+    x, y = a.cell, b.cell
     if x is not None and y is not None and x.slot == y.slot and _cells_conflict(a, b):
         return True
+    if not a.accesses or not b.accesses:
+        return False
     # What lands late for its own rank (an atomic add, a non-blocking get) meets a local store when that lands, too.
-    own = a.actor.rank == b.actor.rank and not any(op.kind == LAND and op.link != LOCAL for op in (a, b))
-    return any(accesses_conflict(x, y) for x in present_accesses(a, own=own) for y in present_accesses(b, own=own))
+    own = a.actor.rank == b.actor.rank and not (_lands_remotely(a) or _lands_remotely(b))
+    others = present_accesses(b, own=own)
+    for access in present_accesses(a, own=own):
+        for other in others:
+            if accesses_conflict(access, other):
+                return True
+    return False
 
 
 def changes_commute(a: Op, b: Op) -> bool:
@@ -64,11 +72,18 @@ def stores_locally(op: Op) -> bool:
     return target.mode == WRITE and target.region.owner == op.actor.rank and not op.late
 
 
-def _present_cell(op: Op) -> Cell | None:
-    return None if op.deferred and op.kind in (NOTIFY, PUT_SIGNAL) else op.cell
+def _lands_remotely(op: Op) -> bool:
+    return op.kind == LAND and op.link != LOCAL
+
+
+def _present(op: Op) -> bool:
+    """Say whether an operation meets its cell at its own step, and not when it lands."""
+    return not (op.deferred and op.kind in (NOTIFY, PUT_SIGNAL))
 
 
 def _cells_conflict(a: Op, b: Op) -> bool:
+    if not (_present(a) and _present(b)):
+        return False
     changes_a, changes_b = (op.kind in (NOTIFY, PUT_SIGNAL, LAND) for op in (a, b))
     if changes_a and changes_b:
         if a.how == SET and b.how == SET:

@@ -14,7 +14,7 @@ from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.region import Box, Cell, Region, Spans, spans_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 _MOST_SHARED = 8
 Entries = tuple[int | tuple[int, int, int], ...]
@@ -86,6 +86,10 @@ class WindowLayout:
         """Take note that another window is over this one."""
         self.shared = True
         self._mixed = self._mixed or over.dtype != self.dtype
+
+    def known(self, owner: int) -> Mapping[object, Region]:
+        """Return the regions of `owner` that were asked for so far, by plain keys; it grows."""
+        return self._regions[owner]
 
     def region(self, owner: int, key: Any, holder: int) -> Region:  # noqa: ANN401 - whatever stood between the brackets
         """Return the region that ``window.at(owner)[key]`` means; `holder` is the rank that asks."""
@@ -201,6 +205,10 @@ class SignalLayout:
         self.first_slot = first_slot
         self.cells_a_rank = int(np.prod(self.shape, dtype=int))
         self._cells: defaultdict[int, dict[object, Cell]] = defaultdict(dict)
+
+    def known(self, owner: int) -> Mapping[object, Cell]:
+        """Return the cells of `owner` that were asked for so far, by plain keys; it grows."""
+        return self._cells[owner]
 
     def cell(self, owner: int, key: Any, holder: int) -> Cell:  # noqa: ANN401 - whatever stood between the brackets
         """Return the cell that ``signal.at(owner)[key]`` means; trailing dimensions of one may be left out."""

@@ -92,3 +92,63 @@ class Op:
             return f"{joint} {self.accesses[0].region}"
         source, target = self.accesses
         return f"{'from' if self.kind == GET else 'of'} {source.region} to {target.region}"
+
+
+_new = object.__new__
+
+
+def op_on_data(  # noqa: PLR0913, PLR0917 - by place: names would double what an operation costs
+    actor: Actor,
+    kind: str,
+    accesses: tuple[Access, ...],
+    payload: Any,  # noqa: ANN401 - a tile, or nothing
+    call: int,
+    deferred: bool,  # noqa: FBT001
+) -> Op:
+    """Return an operation on a region. A third less work than by `Op` itself, and every other step is one."""
+    op: Op = _new(Op)
+    op.actor = actor
+    op.kind = kind
+    op.accesses = accesses
+    op.cell = None
+    op.how = ""
+    op.amount = 0
+    op.consume = False
+    op.payload = payload
+    op.call = call
+    op.late = False
+    op.relaxed = False
+    op.link = ""
+    op.deferred = deferred
+    op.follows = False
+    return op
+
+
+def op_on_cell(  # noqa: PLR0913, PLR0917 - as above
+    actor: Actor,
+    kind: str,
+    cell: Cell,
+    how: str,
+    amount: int,
+    consume: bool,  # noqa: FBT001
+    call: int,
+    relaxed: bool,  # noqa: FBT001
+    deferred: bool,  # noqa: FBT001
+) -> Op:
+    """Return an operation on a cell, likewise."""
+    op: Op = _new(Op)
+    op.actor = actor
+    op.kind = kind
+    op.accesses = ()
+    op.cell = cell
+    op.how = how
+    op.amount = amount
+    op.consume = consume
+    op.payload = None
+    op.call = call
+    op.late = False
+    op.relaxed = relaxed
+    op.link = ""
+    op.deferred = deferred
+    op.follows = False
+    return op

@@ -16,7 +16,6 @@ Spans = tuple[tuple[int, int], ...]
 """Half-open byte ranges within one rank's window, ascending and disjoint."""
 
 READ, WRITE, ADD = "read", "write", "add"
-_ACCESSES = {"reads": READ, "writes": WRITE, "adds": ADD}
 
 
 def spans_of(box: Box, shape: tuple[int, ...], itemsize: int) -> Spans:
@@ -70,17 +69,23 @@ class Region:
     world: object = field(repr=False)
     reads: tuple[Access] = field(init=False, repr=False)
     writes: tuple[Access] = field(init=False, repr=False)
-    adds: tuple[Access] = field(init=False, repr=False)
+    _adds: tuple[Access] | None = field(default=None, init=False, repr=False)
     part: tuple[int, int] | None = None
     over: tuple[int, ...] | None = None
 
-    def __getattr__(self, name: str) -> tuple[Access]:
-        """Make each of the three accesses when it is first asked for; an operation then allocates none."""
-        mode = _ACCESSES.get(name)
-        if mode is None:
-            raise AttributeError(name)
-        made = (Access(self, mode),)
-        object.__setattr__(self, name, made)
+    def __post_init__(self) -> None:
+        """Make its accesses, so that an operation makes none."""
+        # Making them when first asked for takes a ``__getattr__``, with which every attribute is slow.
+        object.__setattr__(self, "reads", (Access(self, READ),))
+        object.__setattr__(self, "writes", (Access(self, WRITE),))
+
+    @property
+    def adds(self) -> tuple[Access]:
+        """The access that adds; few regions are ever added to."""
+        made = self._adds
+        if made is None:
+            made = (Access(self, ADD),)
+            object.__setattr__(self, "_adds", made)
         return made
 
     def piece(self, start: int, stop: int, mode: str) -> Access:

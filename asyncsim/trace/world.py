@@ -149,6 +149,10 @@ def _peer(peer: object, members: tuple[int, ...], what: str, holder: int) -> int
     return members[peer]
 
 
+_KEPT_PEERS = 64
+"""Among so many ranks a view keeps those of its peers: they are asked for again and again, and P² of them are few."""
+
+
 class OutsideView:
     """A group's memory, given to a rank that is no member of it: it has a name and a shape, and cannot be touched."""
 
@@ -191,24 +195,30 @@ class WindowView:
     Offsets count from 0 and stay inside the shape: nothing is clipped, nothing counts from the end.
     """
 
-    __slots__ = ("_layout", "holder", "owner")
+    __slots__ = ("_known", "_layout", "_peers", "holder", "owner")
 
     def __init__(self, layout: WindowLayout, owner: int, holder: int) -> None:
         """View the window of rank `owner` on behalf of rank `holder`."""
         self._layout = layout
+        self._known = layout.known(owner)
+        self._peers: dict[int, WindowView] = {}
         self.owner = owner
         self.holder = holder
 
     def at(self, peer: int) -> WindowView:
         """Return the same window of rank `peer`, a number of the group whose it is."""
+        if peer.__class__ is int and (known := self._peers.get(peer)) is not None:
+            return known
         layout = self._layout
-        members = layout.members
-        if peer.__class__ is not int or not 0 <= peer < len(members):
-            return WindowView(layout, _peer(peer, members, layout.name, self.holder), self.holder)
-        return WindowView(layout, members[peer], self.holder)
+        view = WindowView(layout, _peer(peer, layout.members, layout.name, self.holder), self.holder)
+        if len(layout.members) <= _KEPT_PEERS:
+            self._peers[int(peer)] = view
+        return view
 
     def __getitem__(self, key: Any) -> Region:  # noqa: ANN401 - whatever numpy's basic indexing takes
         """Return a region: integers and slices, one a dimension, missing ones mean all."""
+        if key.__class__ is int and (known := self._known.get(key)) is not None:
+            return known
         return self._layout.region(self.owner, key, self.holder)
 
     @property
@@ -230,24 +240,30 @@ class WindowView:
 class SignalView:
     """One rank's signal, seen from a rank. Indexing it gives a cell; ``at`` turns to a peer."""
 
-    __slots__ = ("_layout", "holder", "owner")
+    __slots__ = ("_known", "_layout", "_peers", "holder", "owner")
 
     def __init__(self, layout: SignalLayout, owner: int, holder: int) -> None:
         """View the signal of rank `owner` on behalf of rank `holder`."""
         self._layout = layout
+        self._known = layout.known(owner)
+        self._peers: dict[int, SignalView] = {}
         self.owner = owner
         self.holder = holder
 
     def at(self, peer: int) -> SignalView:
         """Return the same signal of rank `peer`, a number of the group whose it is."""
+        if peer.__class__ is int and (known := self._peers.get(peer)) is not None:
+            return known
         layout = self._layout
-        members = layout.members
-        if peer.__class__ is not int or not 0 <= peer < len(members):
-            return SignalView(layout, _peer(peer, members, layout.name, self.holder), self.holder)
-        return SignalView(layout, members[peer], self.holder)
+        view = SignalView(layout, _peer(peer, layout.members, layout.name, self.holder), self.holder)
+        if len(layout.members) <= _KEPT_PEERS:
+            self._peers[int(peer)] = view
+        return view
 
     def __getitem__(self, key: Any) -> Cell:  # noqa: ANN401 - whatever numpy's basic indexing takes
         """Return one cell; trailing dimensions of extent 1 may be left out."""
+        if key.__class__ is int and (known := self._known.get(key)) is not None:
+            return known
         return self._layout.cell(self.owner, key, self.holder)
 
     @property
