@@ -3,13 +3,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench field docs clean
+.PHONY: demo test slow lint bench field docs clean
 
 demo: .venv/.done  ## two calls back to back: one barrier too few, found, shown and replayed
 	$(BIN)/asyncsim demo
 
 test: .venv/.done  ## every test; CI adds branch coverage and its floor: make test FLAGS=--cov
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(FLAGS)
+
+slow: .venv/.done  ## a hundred thousand schedules in flat memory: two minutes on two quiet cores
+	$(BIN)/python -m pytest -s --thorough tests/test_parallel_long.py
 
 lint: .venv/.done  ## style, format and types
 	$(BIN)/ruff check .

@@ -1,8 +1,9 @@
 """What a second process brings, as a share of what this machine gives to two processes at all.
 
 Two bare processes that do nothing but count seldom get twice what one gets: cores are shared, with
-other programs and with each other. So `explore` with two jobs is compared with them, in one run: its
-speed-up divided by theirs. Each round takes all four times, one after the other; the medians count.
+other programs and with each other. So `explore` with two jobs, sampling and exhaustive, is compared with
+them, in one run: its speed-up divided by theirs. Each round takes all times, one after the other; the
+medians count.
 Run with ``python tests/bench_parallel.py [SCHEDULES]``.
 """
 
@@ -16,10 +17,12 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 
 from asyncsim import explore
-from kernels.reduce_scatter import hand
+from kernels.reduce_scatter import hand, hand_no_epilogue
 
 ROUNDS = 5
 SCHEDULES = 6000
+EXECUTIONS = 5000
+"""Of a tree that has billions of them."""
 COUNT = 20_000_000
 
 
@@ -39,9 +42,24 @@ def bare(pool: ProcessPoolExecutor, processes: int) -> float:
 
 
 def exploring(jobs: int, runs: int) -> float:
-    """Return the seconds of an exploration, from its first finished batch: starting processes is paid once."""
+    """Return the seconds of an exploration by sampling."""
     marks: list[tuple[float, int]] = []
     explore(hand, ranks=4, runs=runs, jobs=jobs, progress=lambda now: marks.append((time.perf_counter(), now.done)))
+    return steady(marks, runs)
+
+
+def exhausting(jobs: int, runs: int) -> float:
+    """Return the seconds of an exhaustive exploration which its budget ends."""
+    marks: list[tuple[float, int]] = []
+    explore(
+        hand_no_epilogue, ranks=4, exhaustive=True, budget=runs, jobs=jobs,
+        progress=lambda now: marks.append((time.perf_counter(), now.done)),
+    )  # fmt: skip
+    return steady(marks, runs)
+
+
+def steady(marks: list[tuple[float, int]], runs: int) -> float:
+    """Return the seconds for so many runs, from the time when a sixth was done: starting processes is paid once."""
     # Both workers have begun by then, however long each took to start.
     first = next(mark for mark in marks if mark[1] >= runs // 6)
     return (marks[-1][0] - first[0]) / (marks[-1][1] - first[1]) * runs
@@ -50,25 +68,24 @@ def exploring(jobs: int, runs: int) -> float:
 def main() -> None:
     """Print the table."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else SCHEDULES
-    seconds: dict[str, list[float]] = {"bare 1": [], "bare 2": [], "explore 1": [], "explore 2": []}
+    executions = runs * EXECUTIONS // SCHEDULES
+    seconds: dict[str, list[tuple[float, float]]] = {"bare": [], "explore": [], "exhaustive": []}
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
         list(pool.map(count, [1000] * 8))
         for _ in range(ROUNDS):
-            for jobs in (1, 2):
-                seconds[f"bare {jobs}"].append(bare(pool, jobs))
-                seconds[f"explore {jobs}"].append(exploring(jobs, runs))
+            seconds["bare"].append((bare(pool, 1), bare(pool, 2)))
+            seconds["explore"].append((exploring(1, runs), exploring(2, runs)))
+            seconds["exhaustive"].append((exhausting(1, executions), exhausting(2, executions)))
     print(f"{time.strftime('%Y-%m-%d')}, {platform.machine()}, Python {platform.python_version()}")
-    print(f"reduce_scatter:hand, P = 4, two calls, {runs} schedules; medians of {ROUNDS} rounds")
-    for name, values in seconds.items():
-        print(f"{name:10} {statistics.median(values):7.2f} s")
-    faster = {
-        what: [one / two for one, two in zip(seconds[f"{what} 1"], seconds[f"{what} 2"], strict=True)]
-        for what in ("bare", "explore")
-    }
-    for what, ratios in faster.items():
-        print(f"{what:8} 1 ÷ 2 {statistics.median(ratios):5.2f}")
-    share = statistics.median(b / a for a, b in zip(faster["bare"], faster["explore"], strict=True))
-    print(f"explore's speed-up ÷ that of bare processes {share:.2f}")
+    print(f"two calls, P = 4, medians of {ROUNDS} rounds: reduce_scatter:hand, {runs} schedules;")
+    print(f"exhaustive: reduce_scatter:hand_no_epilogue, {executions} executions")
+    faster = {what: [one / two for one, two in values] for what, values in seconds.items()}
+    for what, values in seconds.items():
+        one, two = (statistics.median(column) for column in zip(*values, strict=True))
+        print(f"{what:10} 1: {one:7.2f} s   2: {two:7.2f} s   1 ÷ 2: {statistics.median(faster[what]):5.2f}")
+    for what in ("explore", "exhaustive"):
+        share = statistics.median(b / a for a, b in zip(faster["bare"], faster[what], strict=True))
+        print(f"{what}: its speed-up ÷ that of bare processes {share:.2f}")
 
 
 if __name__ == "__main__":

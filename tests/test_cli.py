@@ -197,6 +197,7 @@ def test_a_bar_moves_for_a_person_only(monkeypatch):
     with progress_module.progress_bar("judging") as move:
         assert move is None
     monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(progress_module, "DELAY", 0.0)
     with progress_module.progress_bar("judging") as move:
         assert move is not None
         move(Progress(3, 10, 2))
@@ -209,6 +210,7 @@ def test_a_bar_does_not_get_into_the_output(monkeypatch):
         """A runner whose stderr is a terminal."""
 
     terminal = Terminal()
+    monkeypatch.setattr(progress_module, "DELAY", 0.0)
     monkeypatch.setattr(progress_module, "sys", type("Sys", (), {"stderr": terminal}))
     result = Runner().invoke(main, ["explore", BAD, "-P", "2", "--runs", "5", "--json"])
     assert json.loads(result.stdout)["verdict"] == REFUTED

@@ -27,7 +27,7 @@ from asyncsim.trace.op import LAND, POLL, SET, WAIT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from asyncsim.machine.gate import Scheduler
+    from asyncsim.machine.pick import Scheduler
     from asyncsim.trace.late import Model
     from asyncsim.trace.op import Op
     from asyncsim.trace.world import Actor
@@ -105,15 +105,18 @@ class Behaviours:
         last: dict[Any, int] = {}
         for op in ops:
             cell = op.cell
-            if cell is None and not op.accesses:
-                continue  # it orders, but in the same way in every schedule
             # As `_key` says; written out, because this is done in every step.
             if late:
+                if cell is None and not op.accesses:
+                    continue
                 key: Any = _late_key(op)
             elif cell is not None:
                 key = (cell.slot, op.kind, op.how, op.amount, op.consume, op.accesses)
+            elif key := op.accesses:
+                if op.kind == POLL:
+                    key = (POLL, key)
             else:
-                key = op.accesses if op.kind != POLL else (POLL, op.accesses)
+                continue  # it orders, but in the same way in every schedule
             number = fast.get(key)
             if number is None:
                 number = self._class_of(op)
@@ -122,7 +125,7 @@ class Behaviours:
             for other in conflicts[number]:
                 before += sums[other]
             actor = op.actor
-            who = actor.name if actor.wire else actor.order
+            who = actor.name if late and actor.wire else actor.order
             own = last.get(who)
             if own is None:
                 own = self._start(who)

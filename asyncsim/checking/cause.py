@@ -12,14 +12,14 @@ where they overlap in part. It is a name for what was found, and decides nothing
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.trace.conflict import present_accesses
 from asyncsim.trace.event import DEADLOCK, OVERFLOW, STEP_LIMIT
 from asyncsim.trace.finding import Side
-from asyncsim.trace.region import ADD, READ, WRITE, spans_overlap
+from asyncsim.trace.region import READ, WRITE, spans_overlap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,8 +48,7 @@ class Cause:
     sides: tuple[Side, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
+class _Source(NamedTuple):
     """What a read gets: the last write, if any, and how many adds came after it."""
 
     write: Who | None
@@ -143,22 +142,33 @@ def _reads(ops: Sequence[Op]) -> Iterator[tuple[Who, _Source, set[Who]]]:
     """Yield each operation that reads, with what it gets and all that wrote before."""
     written: dict[int, dict[Spans, tuple[int, Who | None, int]]] = {}
     wrote: set[Who] = set()
-    for step, (who, op) in enumerate(zip(_numbered(ops), ops, strict=True)):
+    counts: dict[str, int] = {}
+    for step, op in enumerate(ops):
+        name = op.actor.name
+        number = counts[name] = counts.get(name, -1) + 1
+        if not op.accesses:
+            continue
+        who = name, number
         accesses = present_accesses(op, own=False)
         for access in accesses:
             if access.mode == READ:
                 yield who, _source(written.get(access.region.slot, {}), access), wrote
         for access in accesses:
+            if access.mode == READ:
+                continue
             places = written.setdefault(access.region.slot, {})
             if access.mode == WRITE:
                 places[access.region.spans] = (step, who, 0)
                 wrote.add(who)
-            elif access.mode == ADD:
+            else:
                 at, write, adds = places.get(access.region.spans, (-1, None, 0))
                 places[access.region.spans] = (at, write, adds + 1)
 
 
 def _source(places: dict[Spans, tuple[int, Who | None, int]], access: Access) -> _Source:
+    whole = places.get(access.region.spans) if len(places) == 1 else None
+    if whole is not None:
+        return _Source(whole[1], whole[2])
     met = [place for spans, place in places.items() if spans_overlap(spans, access.region.spans)]
     last = max(met, key=lambda place: place[0], default=(-1, None, 0))
     return _Source(last[1], sum(adds for _, _, adds in met))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from asyncsim.checking.deaf import Deaf
 from asyncsim.checking.dpor import Tree
 from asyncsim.checking.part import Failure
 from asyncsim.checking.tally import Progress
@@ -96,7 +97,11 @@ async def exhaust(
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise MisuseError(f"budget={budget!r}; exhaustive exploration makes at least one execution")
-    return await Exhausting(case, judge, on_run, progress).run(budget)
+    deaf = Deaf()
+    try:
+        return await Exhausting(case, judge, on_run, progress, deaf=deaf).run(budget)
+    finally:
+        deaf.end()
 
 
 LONGER, MOST_CUT = 200, 10
@@ -111,18 +116,22 @@ class Exhausting:
         case, judge, on_run, progress: as of `exhaust`.
         prefix: the part of the schedules that is explored; None: all. Of a part, `rest` tells what is left, and
             where it learns what its prefix does not know, it is given up, incomplete.
+        deaf: begins when Ctrl-C comes; whoever gave it ends it. None: a second Ctrl-C is heard.
 
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - as above
         self,
         case: Case,
         judge: Judge,
         on_run: Callable[[Run], None] | None = None,
         progress: Callable[[Progress], None] | None = None,
         prefix: Prefix | None = None,
+        *,
+        deaf: Deaf | None = None,
     ) -> None:
         """Start with nothing run."""
+        self._deaf = deaf
         self._short = 0 < judge.steps < (case.step_limit - LONGER) // 2
         self._case = replace(case, max_steps=2 * judge.steps + LONGER) if self._short else case
         self._cut = 0
@@ -154,6 +163,8 @@ class Exhausting:
                 if self._progress is not None:
                     self._progress(Progress(self._executions, self._estimate(), len(self._failures)))
         except KeyboardInterrupt:
+            if self._deaf is not None:
+                self._deaf.begin()
             self._interrupted = True
         complete = self._over and not self._limited and not self._tree.outgrown
         return Exhausted(

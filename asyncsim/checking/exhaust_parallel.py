@@ -7,10 +7,12 @@ else, so who was faster does not matter.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.batch import Work, check_not_nested, travelling
 from asyncsim.checking.below import Below, Searched, kind_of, run_below
+from asyncsim.checking.deaf import Deaf
 from asyncsim.checking.exhaust import Exhausted, Exhausting
 from asyncsim.checking.parallel import Crew, Spread
 from asyncsim.checking.prefixes import Learnt, Prefix
@@ -45,6 +47,7 @@ async def exhaust_parallel(  # noqa: PLR0913 - each is a choice of the user's
     executor: Executor | None = None,
     progress: Callable[[Progress], None] | None = None,
     found: Callable[[Failure], Awaitable[None]] | None = None,
+    deaf: Deaf | None = None,
 ) -> Exhausted:
     """Run every inequivalent execution of a case, or as many as the budget allows, by several workers.
 
@@ -63,6 +66,7 @@ async def exhaust_parallel(  # noqa: PLR0913 - each is a choice of the user's
         executor: runs the parts; None: a pool of processes.
         progress: called after every execution here, and after every part elsewhere.
         found: called with each failure of a new kind: before long, and always in the same order.
+        deaf: begins when Ctrl-C comes; whoever gave it ends it. None: a second one is heard when this returns.
 
     Raises:
         DivergenceError: the kernel did not do the same again under the same schedule.
@@ -71,23 +75,35 @@ async def exhaust_parallel(  # noqa: PLR0913 - each is a choice of the user's
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise MisuseError(f"budget={budget!r}; exhaustive exploration makes at least one execution")
-    if executor is None and jobs == 1:
-        return await _alone(Exhausting(case, judge, progress=progress), budget, found)
-    check_not_nested()
-    travelling(case.kernel)
-    crew = Crew(jobs, executor, run=run_below)
-    return await Dividing(case, judge, crew, progress=progress, found=found).run(budget)
+    own = Deaf()
+    try:
+        if executor is None and jobs == 1:
+            exploring = Exhausting(case, judge, progress=progress, deaf=deaf or own)
+            return await _alone(exploring, budget, found, deaf or own)
+        check_not_nested()
+        travelling(case.kernel)
+        crew = Crew(jobs, executor, run=run_below)
+        return await Dividing(case, judge, crew, progress=progress, found=found, deaf=deaf or own).run(budget)
+    finally:
+        own.end()
 
 
-async def _alone(exploring: Exhausting, budget: int, found: Callable[[Failure], Awaitable[None]] | None) -> Exhausted:
+async def _alone(
+    exploring: Exhausting, budget: int, found: Callable[[Failure], Awaitable[None]] | None, deaf: Deaf | None
+) -> Exhausted:
     part = told = 0
     while True:
         part = min(max(2 * part, SLICE), budget)
         explored = await exploring.run(part)
-        for failure in explored.failures[told:]:
-            told += 1
-            if found is not None:
-                await found(failure)
+        new, told = explored.failures[told:], len(explored.failures)
+        for failure in new:
+            try:
+                if found is not None:
+                    await found(failure)
+            except KeyboardInterrupt:
+                if deaf is not None:
+                    deaf.begin()
+                explored = replace(explored, interrupted=True)
         if exploring.over or explored.interrupted or part == budget:
             return explored
 
@@ -100,6 +116,7 @@ class Dividing:
         crew: searches the parts; it is closed in the end.
         parts: into how many the tree is cut; None: so many for each worker.
         first: how many executions are made here before that; None: a few.
+        deaf: begins when Ctrl-C comes; whoever gave it ends it. None: a second one is heard.
 
     """
 
@@ -113,8 +130,10 @@ class Dividing:
         found: Callable[[Failure], Awaitable[None]] | None = None,
         parts: int | None = None,
         first: int | None = None,
+        deaf: Deaf | None = None,
     ) -> None:
         """Start with nothing run."""
+        self._deaf = deaf
         self._case = case
         self._judge = judge
         self._crew = crew
@@ -139,8 +158,8 @@ class Dividing:
     async def run(self, budget: int) -> Exhausted:
         """Explore until nothing is left, the budget is used up, or Ctrl-C comes."""
         try:
-            here = Exhausting(self._case, self._judge, progress=self._progress)
-            explored = await _alone(here, min(self._first, budget), self._found)
+            here = Exhausting(self._case, self._judge, progress=self._progress, deaf=self._deaf)
+            explored = await _alone(here, min(self._first, budget), self._found, self._deaf)
             if here.over or explored.interrupted or explored.executions == budget:
                 return explored
             self._take_over(explored)
@@ -149,7 +168,7 @@ class Dividing:
                 learnt = now
                 self._redundant = self._executions
         except KeyboardInterrupt:
-            self._interrupted = True
+            self._interrupt()
         finally:
             self._crew.close()
         complete = not self._open and not self._limited and not self._interrupted
@@ -157,6 +176,12 @@ class Dividing:
             self._executions, self._redundant, complete, self._estimate(), self._ends, self._results,
             tuple(self._failures.values()), self._interrupted, distinct=False,
         )  # fmt: skip
+
+    def _interrupt(self) -> None:
+        if self._deaf is not None:
+            self._deaf.begin()
+        self._interrupted = True
+        self._progress = None  # who watched may be what interrupted it
 
     def _take_over(self, explored: Exhausted) -> None:
         """Keep what the executions have shown that were made here; they will be made again."""
@@ -202,13 +227,14 @@ class Dividing:
         try:
             await spread.run(iter(batches))
         except KeyboardInterrupt:
-            self._progress = None  # who watched may be what interrupted it
+            self._interrupt()
             await spread.wind_down()
-            raise
         finally:
             self._round = dict(sorted(self._round.items()))
             for searched in self._round.values():
                 await self._take(searched)
+        if self._interrupted:
+            raise KeyboardInterrupt
 
     async def _arrive(self, part: Part) -> None:
         if not isinstance(part, Searched):
@@ -230,8 +256,15 @@ class Dividing:
         for key, failure in searched.first.items():
             if key not in self._failures:
                 self._failures[key] = failure
-                if self._found is not None:
-                    await self._found(failure)
+                await self._tell(failure)
+
+    async def _tell(self, failure: Failure) -> None:
+        """Tell a failure; Ctrl-C meanwhile does not keep the other parts from being taken."""
+        if self._found is not None:
+            try:
+                await self._found(failure)
+            except KeyboardInterrupt:
+                self._interrupt()
 
     def _estimate(self) -> int:
         return max(self._executions - self._redundant + sum(number for _, number in self._open), 1)

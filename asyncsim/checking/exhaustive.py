@@ -6,11 +6,14 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from asyncsim.checking.deaf import Deaf, ctrl_c_afterwards
 from asyncsim.checking.exhaust_parallel import exhaust_parallel
 from asyncsim.checking.keep import Keeper
+from asyncsim.checking.later import stream_plan
 from asyncsim.checking.outcome import Judge
 from asyncsim.checking.report import EXHAUSTED, REFUTED, SURVIVED, Report
-from asyncsim.checking.scope import exhaustion_scope, exploration_scope
+from asyncsim.checking.sampling import Sampling
+from asyncsim.checking.scope import apart, exhaustion_scope, exploration_scope
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.trace.errors import DivergenceError
@@ -38,7 +41,7 @@ async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user'
     budget: int = BUDGET,
     jobs: int = 1,
     executor: Executor | None = None,
-    engine: Engine = "trio",
+    engine: Engine | None = None,
     save: Path | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Report:
@@ -62,24 +65,33 @@ async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user'
     findings: list[Finding] = []
 
     async def keep(failure: Failure) -> None:
-        findings.append(failure.finding)  # Ctrl-C while the witness is written must not lose it
+        findings.append(failure.finding)
         if failure.ending:
             ending = None if failure.ending == STOPPED else failure.ending
-            findings[-1] = await keeper.keep(failure.finding, failure.choices, ending=ending)
+            with ctrl_c_afterwards():  # a witness that was begun is written
+                findings[-1] = await keeper.keep(failure.finding, failure.choices, ending=ending)
 
     # Recorded: only then are forgotten awaits noticed.
     fair = await simulate.aio(case, Fifo(), record="fifo", engine=engine)
     judge = Judge(case)
     judge.take_as_reference(fair)
+    deaf = Deaf()
     try:
         explored = await exhaust_parallel.aio(
-            case, judge, budget=budget, jobs=jobs, executor=executor, progress=progress, found=keep
+            case, judge, budget=budget, jobs=jobs, executor=executor, progress=progress, found=keep, deaf=deaf
         )
-        scope = _scope(explored, case, failed=bool(findings))
+        plan = stream_plan(fair) if explored.complete and not findings else ()
+        if plan:  # what streams do to each other through Python objects is in no relation
+            sampling = Sampling(case, judge, keeper)
+            await sampling.run(iter(plan), len(plan), None)
+            findings += sampling.findings()
+        scope = _scope(explored, case, failed=bool(findings)) + apart(0 if findings else len(plan))
     except DivergenceError as error:
         why = f"the same schedule does not give the same run again: {error}"
         findings.append(Finding("hidden-state", why, harmful=True))
         explored, scope = None, "a schedule was run twice"
+    finally:
+        deaf.end()
     whole = explored is not None and explored.complete
     return Report(
         case,

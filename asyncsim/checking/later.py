@@ -3,28 +3,48 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Protocol
 
 from asyncsim.analysis.analyse import analyse
 from asyncsim.analysis.repeat import beyond
+from asyncsim.checking.plan import mixed_plan
 from asyncsim.machine.calluse import CallUse
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.calls import Calls
+from asyncsim.schedulers.table import make
 from asyncsim.trace.errors import KernelError, MisuseError
 from asyncsim.trace.event import COMPLETE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from asyncsim.analysis.repeat import Beyond
     from asyncsim.machine.case import Case, Run
+    from asyncsim.machine.course import Begun
 
 MORE_CALLS = 2
 """So many calls more than asked for are tried: buffers that take turns show their period only then ..."""
 MORE_STEPS = 50_000
 """... where a run is no longer than that."""
 
+STREAM_RUNS, STREAM_STEPS = 16, 200_000
+"""So many further runs look at streams, while they take no more steps than this in all; two in any case."""
 
-def second_run(case: Case) -> tuple[Run, CallUse]:
+
+class Again(Protocol):
+    """Runs a case once more: `second_run`, `plain_run` or `run_under`."""
+
+    def __call__(self, case: Case, *, begun: Begun | None = None) -> tuple[Run, CallUse]:
+        """Run it."""
+
+
+def second_run(case: Case, *, begun: Begun | None = None) -> tuple[Run, CallUse]:
     """Run a case call by call, in another order than the fair one, watching what its kernel does with `rank.call`.
+
+    Args:
+        case: what is run.
+        begun: as of `drive`.
 
     Raises:
         KernelError: the kernel raised.
@@ -32,13 +52,17 @@ def second_run(case: Case) -> tuple[Run, CallUse]:
     """
     use = CallUse()
     scheduler = Calls(seed=1)
-    run = drive(case, scheduler, record=str(scheduler), use=use)
+    run = drive(case, scheduler, record=str(scheduler), use=use, begun=begun, lines=False)
     run.windows = []  # what it leaves is the fair run's, and of a thousand ranks it is much
     return run, use
 
 
-def plain_run(case: Case) -> tuple[Run, CallUse]:
+def plain_run(case: Case, *, begun: Begun | None = None) -> tuple[Run, CallUse]:
     """Run a case in the same way, with plain numbers of its calls.
+
+    Args:
+        case: what is run.
+        begun: as of `drive`.
 
     Raises:
         KernelError: the kernel raised.
@@ -47,7 +71,35 @@ def plain_run(case: Case) -> tuple[Run, CallUse]:
     use = CallUse()
     use.otherwise = True
     scheduler = Calls(seed=1)
-    return drive(case, scheduler, record=str(scheduler)), use
+    return drive(case, scheduler, record=str(scheduler), begun=begun, lines=False), use
+
+
+def run_under(case: Case, *, scheduler: str, begun: Begun | None = None) -> tuple[Run, CallUse]:
+    """Run a case under another schedule.
+
+    Args:
+        case: what is run.
+        scheduler: as `make` takes it.
+        begun: as of `drive`.
+
+    Raises:
+        KernelError: the kernel raised.
+
+    """
+    return drive(case, make(scheduler), record=scheduler, begun=begun, lines=False), CallUse()
+
+
+def stream_plan(reference: Run) -> Sequence[str]:
+    """Return the schedulers under which it is looked whether streams share Python objects; none without streams.
+
+    PCT holds one stream far back, POS and the random walk mix them. Of kernels that were written to hide it, eight
+    runs showed each. A long run gets fewer.
+    """
+    if not any("." in actor for actor in set(reference.choices)):  # a stream's name: 2.1
+        return ()
+    steps = len(reference.choices)
+    runs = max(min(STREAM_STEPS // steps, STREAM_RUNS), 2)
+    return tuple(islice(mixed_plan(0, reference.case.seed, steps), runs))
 
 
 def later_calls(case: Case, run: Run, use: CallUse) -> str:

@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.batch import PATIENCE, begin, run_batch
+from asyncsim.checking.deaf import ctrl_c_afterwards
 from asyncsim.machine.simulate import outside
 from asyncsim.trace.errors import MisuseError
 
@@ -131,8 +132,9 @@ class Spread:
             try:
                 for batch in again or islice(batches, room):
                     self._again.append(batch)  # until it is under way
-                    self._running[self._crew.submit(batch)] = batch
-                    self._again.pop()
+                    with ctrl_c_afterwards():
+                        self._running[self._crew.submit(batch)] = batch
+                        self._again.pop()
             except BrokenExecutor:
                 await self._bury()
                 continue
@@ -213,13 +215,16 @@ def _undisturbed() -> Iterator[None]:
 
     A new process would import the main module of this one: the command line, a whole test runner, or
     a script that then explores once more. Batches need nothing of it. And it keeps the mask of signals.
+    This process does not hear Ctrl-C in between: one that was half started would complain of it. The mask
+    alone does not see to that, as any other thread takes the signal, too.
     """
     masks = hasattr(signal, "pthread_sigmask")
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]) if masks else set()
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
-        yield
+        with ctrl_c_afterwards():
+            yield
     finally:
         sys.modules["__main__"] = main
         if masks:

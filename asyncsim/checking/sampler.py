@@ -15,13 +15,17 @@ from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.fair import FairAtLast
 from asyncsim.schedulers.table import make
 from asyncsim.trace.errors import KernelError
-from asyncsim.trace.event import STOPPED
+from asyncsim.trace.event import COMPLETE, STOPPED
 from asyncsim.trace.finding import Finding
 from asyncsim.trace.late import model_of
 
 if TYPE_CHECKING:
     from asyncsim.checking.outcome import Judge
     from asyncsim.machine.case import Case, Run
+
+
+_MOST_KNOWN = 1024
+"""So many different results are remembered with what is wrong with them. Mostly there are a few dozen."""
 
 
 class Sampler:
@@ -40,6 +44,7 @@ class Sampler:
         self._judge = judge
         self._causes = Causes(case)
         self._behaviours = Behaviours(model_of(case.memory)) if behaviours else None
+        self._known: dict[str, tuple[list[Finding], bool]] = {}
 
     def run(self, number: int, text: str) -> Part:
         """Run the schedule with this number in the plan, and this text; return the part of it alone."""
@@ -73,15 +78,33 @@ class Sampler:
             part.times[_raised(came)] = 1
             part.first[_raised(came)] = Failure(finding, tuple(taken.choices), text, STOPPED)
             return part
-        findings = self._judge.findings(came)
-        if not findings:
-            part.other_bits = int(self._judge.has_other_bits(came))
+        findings, other_bits = self._outcome(came)
+        part.other_bits = int(other_bits)
         for finding in findings:
             cause = self._causes.of(finding, taken.ops)
             found = finding.with_(sides=(*finding.sides, *cause.sides))
             part.times[cause.key] = 1
             part.first[cause.key] = Failure(found, tuple(came.choices), text, came.ending)
         return part
+
+    def _outcome(self, run: Run) -> tuple[list[Finding], bool]:
+        """Return what is wrong with a run, and whether its results are right, but in other bits than the fair one's.
+
+        The same bits have the same faults, and to compare with a golden costs as much as half a run.
+        """
+        if run.ending != COMPLETE or run.unwritten:
+            return self._judged_anew(run)
+        shown = " ".join(part or "" for parts in self._judge.digests(run) for part in parts)
+        known = self._known.get(shown)
+        if known is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            known = self._known[shown] = self._judged_anew(run)
+        return known
+
+    def _judged_anew(self, run: Run) -> tuple[list[Finding], bool]:
+        findings = self._judge.findings(run)
+        return findings, not findings and self._judge.has_other_bits(run)
 
 
 def _raised(error: KernelError) -> str:

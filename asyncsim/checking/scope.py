@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from asyncsim.checking.later import stream_plan
+
 if TYPE_CHECKING:
     from asyncsim.analysis.analyse import Analysis
     from asyncsim.checking.exhaust import Exhausted
@@ -24,7 +26,13 @@ def explanation(analysis: Analysis) -> list[str]:
 
 def proof_scope(reference: Run) -> str:
     """Say what a proof rests on, and for what it holds."""
-    return f"one run of {len(reference.choices)} steps decides for every schedule of {_limits(reference.case)}"
+    steps = f"one run of {len(reference.choices)} steps"
+    return f"{steps} decides for every schedule of {_limits(reference.case)}{apart(len(stream_plan(reference)))}"
+
+
+def apart(runs: int) -> str:
+    """Say what is taken for granted of streams, and how many schedules were run to see it; empty without streams."""
+    return f", if the streams of a rank share no Python object (none shows in {runs} further schedules)" if runs else ""
 
 
 def exhaustion_scope(explored: Exhausted, case: Case) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from asyncsim.checking.deaf import ctrl_c_afterwards
 from asyncsim.checking.unseen import Seen
 from asyncsim.trace.event import STOPPED
 
 if TYPE_CHECKING:
     from asyncsim.checking.keep import Keeper
     from asyncsim.checking.part import Failure, Part
+    from asyncsim.checking.stage import Stage
     from asyncsim.trace.finding import Finding
 
 
@@ -24,6 +26,7 @@ class Progress:
         found: findings so far.
         behaviours: different ones seen so far, about; None where they are not counted.
         unseen: the probability that the next schedule shows a new one, about; None likewise.
+        stage: what a check is doing that tells no schedules; None: schedules are run.
 
     """
 
@@ -32,6 +35,7 @@ class Progress:
     found: int
     behaviours: int | None = None
     unseen: float | None = None
+    stage: Stage | None = None
 
 
 class Tally:
@@ -83,15 +87,15 @@ class Tally:
         self.seen.add(part.behaviours)
         self._other_bits += part.other_bits
         new = [key for key in part.first if key not in self._first]
-        # They count from here on: Ctrl-C while a witness is written must not lose it.
         self._first |= {key: part.first[key] for key in new}
         for key, times in part.times.items():
             self._times[key] = self._times.get(key, 0) + times
-        for key in new:
-            failure = part.first[key]
-            ending = None if failure.ending == STOPPED else failure.ending
-            if failure.ending:
-                self._kept[key] = await self._keeper.keep(failure.finding, failure.choices, ending=ending)
+        with ctrl_c_afterwards():  # a witness that was begun is written
+            for key in new:
+                failure = part.first[key]
+                ending = None if failure.ending == STOPPED else failure.ending
+                if failure.ending:
+                    self._kept[key] = await self._keeper.keep(failure.finding, failure.choices, ending=ending)
 
     @property
     def found(self) -> int:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from asyncsim.checking.check import check
+from asyncsim.checking.deaf import lasting_deafness
 from asyncsim.cli.certify import write_certificate
 from asyncsim.cli.completion import complete_kernels
 from asyncsim.cli.field import show_field
 from asyncsim.cli.judge import judge_all
 from asyncsim.cli.options import Options, engine_option, shared_options
 from asyncsim.cli.outputs import check_outputs
+from asyncsim.cli.room import room_watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,12 +46,16 @@ def check_command(  # noqa: PLR0913 - one argument an option
     corpus: str | None,
     explain: bool,
     certificate: Path | None,
-    engine: Engine,
+    engine: Engine | None,
     options: Options,
 ) -> None:
     """Prove or refute a kernel from one run.
 
     KERNEL is module:name, the short name of a kernel that `asyncsim list` shows, or file.py:name.
+
+    Time and memory grow with the operations of one run: from 32 ranks on it takes at most 460 bytes an
+    operation. At 1024 ranks, two calls of reduce_scatter:builtin are 14.7 million operations: 6.8 GB at most.
+    Who watches is shown how far it is; Ctrl-C ends it early and reports what was found until then.
 
     \b
     Examples:
@@ -74,20 +80,22 @@ def check_command(  # noqa: PLR0913 - one argument an option
 
     def judge(kernel: Kernel, ranks: int, progress: Callable[[Progress], None] | None) -> Report:
         check_outputs({"--certificate": certificate}, kernels=[kernel])
-        report = check(
-            kernel,
-            ranks=ranks,
-            calls=options.calls,
-            memory=options.memory,
-            seed=options.seed,
-            engine=engine,
-            save=options.save,
-            progress=progress,
-        )
+        with room_watched(progress) as told:
+            report = check(
+                kernel,
+                ranks=ranks,
+                calls=options.calls,
+                memory=options.memory,
+                seed=options.seed,
+                engine=engine,
+                save=options.save,
+                progress=told,
+            )
         reports.append(report)
         return report
 
-    status = judge_all(kernels, options, judge, explain=explain)
+    with lasting_deafness():  # once Ctrl-C has ended a check, another must not lose its report
+        status = judge_all(kernels, options, judge, explain=explain)
     if certificate is not None:
         write_certificate(reports[0], certificate)
     ctx.exit(status)

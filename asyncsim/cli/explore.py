@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from asyncsim.checking.deaf import lasting_deafness
 from asyncsim.checking.exhaustive import BUDGET
 from asyncsim.checking.explore import RUNS, Progress, explore
 from asyncsim.checking.parallel import cores
@@ -118,7 +119,7 @@ def explore_command(  # noqa: PLR0913 - one argument an option
     behaviours: bool,
     exhaustive: bool,
     budget: int,
-    engine: Engine,
+    engine: Engine | None,
     options: Options,
 ) -> None:
     """Run a kernel under many schedules.
@@ -140,7 +141,7 @@ def explore_command(  # noqa: PLR0913 - one argument an option
     if dask is not None and jobs != 1:
         raise click.UsageError("--jobs and --dask both say who runs the schedules; give one of them")
 
-    with dask_executor(dask) as cluster:
+    with lasting_deafness(), dask_executor(dask) as cluster:
         executor, workers = (None, jobs) if cluster is None else cluster
 
         def judge(kernel: Kernel, ranks: int, progress: Callable[[Progress], None] | None) -> Report:

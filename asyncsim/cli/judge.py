@@ -47,13 +47,15 @@ def judge_all(names: Sequence[str], options: Options, judge: Judge, *, explain: 
     """
     cases = [(kernel, ranks) for kernel in map(locate, names) for ranks in options.ranks]
     reports: list[Report] = []
+    where = ""
     for kernel, ranks in cases:
         try:
             with progress_bar(f"{kernel.ref}, P = {ranks}") as progress:
                 report = judge(kernel, ranks, progress)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             if not reports:
                 raise
+            where = str(error)
             break
         reports.append(report)
         if not options.json:
@@ -63,7 +65,8 @@ def judge_all(names: Sequence[str], options: Options, judge: Judge, *, explain: 
         if report.interrupted:
             break
     if len(reports) < len(cases):
-        click.echo(f"asyncsim: interrupted; {len(cases) - len(reports)} of {len(cases)} were not judged", err=True)
+        ended = f"interrupted {where}".rstrip()
+        click.echo(f"asyncsim: {ended}; {len(cases) - len(reports)} of {len(cases)} were not judged", err=True)
     if options.json:
         objects = [report.to_json() for report in reports]
         click.echo(json.dumps(objects[0] if len(cases) == 1 else objects, indent=2))

@@ -96,8 +96,8 @@ class _Guarded(click.Group):
             _fail(ctx, str(error), BAD_INPUT)
         except OSError as error:  # a file or folder of the user's
             _fail(ctx, f"{error.filename}: {error.strerror}" if error.filename else str(error), BAD_INPUT)
-        except KeyboardInterrupt:
-            _fail(ctx, "interrupted", INTERRUPTED)
+        except KeyboardInterrupt as error:  # its text says where, if that is known
+            _fail(ctx, f"interrupted {error}".rstrip(), INTERRUPTED)
         except Exception as error:  # noqa: BLE001 - the last resort
             traceback.print_exc()
             _fail(ctx, f"this is a bug of asyncsim, not of your kernel: {type(error).__name__}: {error}", OUR_BUG)

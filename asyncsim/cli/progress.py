@@ -1,15 +1,30 @@
-"""The progress bar: on stderr, for a person only."""
+"""The progress bar: on stderr, for a person only, and only of what takes its time."""
 
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from asyncsim.cli.memory import resident, size_text
+from asyncsim.cli.ticker import ticking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rich.console import RenderableType
+    from rich.live import Live
+
     from asyncsim.checking.explore import Progress
+    from asyncsim.checking.stage import Stage
+
+DELAY = 0.5
+"""Seconds before anything is shown: what is over by then would only flicker."""
+
+LENGTH = 20
+"""Of the bar, where there is room for it beside the facts."""
 
 
 @contextmanager
@@ -23,38 +38,141 @@ def progress_bar(title: str) -> Iterator[Callable[[Progress], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich import console, progress  # noqa: PLC0415 - slow to import, and mostly not needed
-
-    columns = (
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TextColumn("{task.fields[facts]}"),
-        progress.TimeRemainingColumn(),
-    )
-    with progress.Progress(*columns, console=console.Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None, facts=facts_of(None, 0.0))
-
-        def move(now: Progress) -> None:
-            elapsed = bar.tasks[0].elapsed or 0.0
-            bar.update(task, completed=now.done, total=now.total, facts=facts_of(now, elapsed))
-
-        yield move
+    bar = _Bar(title)
+    try:
+        with ticking(bar.show):
+            yield bar.move
+    finally:
+        bar.close()
 
 
-def facts_of(now: Progress | None, seconds: float) -> str:
-    """Return what is known beside how far it is: ``412/s, 57 behaviours (12% unseen), 1 found``.
+class _Bar:
+    """What is shown, and what it is of.
 
     Args:
-        now: how far it is; None: it has not begun.
-        seconds: since it began.
+        title: what is going on.
 
     """
-    if now is None:
-        return "0 found"
-    facts = []
-    if now.behaviours is not None and now.unseen is not None:
-        facts.append(f"{now.behaviours} behaviours ({now.unseen:.0%} unseen)")
-        if seconds > 0:
-            facts.insert(0, f"{now.done / seconds:.0f}/s")
-    return ", ".join([*facts, f"{now.found} found"])
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._pace = Pace(time.monotonic())
+        self._lock = threading.Lock()  # the pace is taken by one thread, and shown by another
+        self._live: Live | None = None
+
+    def move(self, now: Progress) -> None:
+        """Take how far it is; shown a little later."""
+        with self._lock:
+            self._pace.take(now, time.monotonic())
+
+    def show(self) -> None:
+        """Show how far it is now."""
+        now = time.monotonic()
+        if self._live is None:
+            if now - self._pace.began < DELAY:
+                return
+            from rich.console import Console  # noqa: PLC0415 - slow to import, and mostly not needed
+            from rich.live import Live  # noqa: PLC0415
+
+            self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+            self._live.start()
+        self._live.update(self._drawn(now, self._live.console.width), refresh=True)
+
+    def close(self) -> None:
+        """Show the end of it, if anything was shown or should have been, and take it away."""
+        self.show()
+        if self._live is not None:
+            self._live.stop()
+
+    def _drawn(self, now: float, width: int) -> RenderableType:
+        from rich.console import Group  # noqa: PLC0415 - as above
+        from rich.progress_bar import ProgressBar  # noqa: PLC0415
+        from rich.table import Table  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
+
+        with self._lock:
+            pace = self._pace
+            title, facts, total, done = pace.title(self._title), pace.facts(now), pace.total, pace.done
+        below = Table.grid(padding=(0, 1))
+        length = max(min(LENGTH, width - len(facts) - 1), LENGTH // 4)
+        bar = ProgressBar(total, done, width=length, pulse=total is None, animation_time=now)
+        below.add_row(bar, Text(facts, overflow="ellipsis", no_wrap=True))
+        return Group(Text(title, overflow="ellipsis", no_wrap=True), below)
+
+
+class Pace:
+    """How far it is, and how fast it goes.
+
+    Args:
+        began: when it did, in seconds.
+
+    """
+
+    def __init__(self, began: float) -> None:
+        """Start with nothing known."""
+        self.began = began
+        self._now: Progress | None = None
+        self._since = began
+        self._before = 0
+
+    def take(self, now: Progress, when: float) -> None:
+        """Take how far it is; the pace is counted from the beginning of a stage, or from the first schedule told."""
+        last = self._now
+        if now.stage is not None or last is None or last.stage is not None:
+            self._since = when
+            self._before = 0 if now.stage is not None else max(now.done - 1, 0)  # others may have been run long ago
+        self._now = now
+
+    @property
+    def stage(self) -> Stage | None:
+        """What goes on besides schedules."""
+        return None if self._now is None else self._now.stage
+
+    @property
+    def done(self) -> int:
+        """How many steps of a run, or schedules, are done."""
+        stage = self.stage
+        return stage.steps if stage is not None else 0 if self._now is None else self._now.done
+
+    @property
+    def total(self) -> int | None:
+        """Of how many; None: not known, or nothing that is counted."""
+        stage = self.stage
+        if stage is not None:
+            return None if stage.choices is None or stage.total is None else max(stage.total, stage.steps)
+        return None if self._now is None else self._now.total
+
+    def title(self, text: str) -> str:
+        """Return what goes on: ``reduce_scatter:builtin, P = 1024: second run``."""
+        return text if self.stage is None else f"{text}: {self.stage.name}"
+
+    def facts(self, when: float) -> str:
+        """Return how far it is: ``1,234 of 5,678 steps, 912/s, 80 MB, 0:07:12, 0:00:05 left``."""
+        now, stage, done, total = self._now, self.stage, self.done, self.total
+        seconds = when - self._since
+        rate = (done - self._before) / seconds if seconds > 0 else 0.0
+        facts = []
+        if stage is not None:
+            if stage.choices is not None:
+                facts += [f"{done:,} steps" if total is None else f"{done:,} of {total:,} steps", f"{rate:,.0f}/s"]
+            elif stage.total is not None:
+                facts.append(f"{stage.total:,} steps")
+        elif now is not None:
+            facts += [f"{done}/{total}", f"{rate:.0f}/s"]
+            if now.behaviours is not None and now.unseen is not None:
+                facts.append(f"{now.behaviours} behaviours ({now.unseen:.0%} unseen)")
+        found = 0 if now is None else now.found
+        if stage is None or found:
+            facts.append(f"{found} found")
+        if stage is not None and (memory := resident()) is not None:
+            facts.append(size_text(memory))
+        facts.append(clock(when - self.began))
+        if total is not None and rate > 0 and done < total:
+            facts.append(f"{clock((total - done) / rate)} left")
+        return ", ".join(facts)
+
+
+def clock(seconds: float) -> str:
+    """Return a length of time: ``0:07:12``."""
+    whole = int(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"

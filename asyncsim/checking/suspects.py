@@ -1,0 +1,144 @@
+"""Suspects: what an analysis suspects is run in both orders, shrunk, and kept; of many ranks, it is shown by few."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from asyncsim.checking.shrink import shrink
+from asyncsim.checking.witness import witness
+from asyncsim.trace.errors import KernelError, MisuseError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from asyncsim.checking.account import Account
+    from asyncsim.checking.keep import Keeper
+    from asyncsim.checking.outcome import Judge
+    from asyncsim.checking.report import Report
+    from asyncsim.checking.witness import Witness
+    from asyncsim.machine.case import Case, Run
+    from asyncsim.trace.finding import Finding
+
+MANY_RANKS, FEW_RANKS = 32, (2, 3, 4)
+"""Of findings at so many ranks the witness is looked for at a few first."""
+SHRINK_STEPS = 60_000
+"""How many steps shrinking one witness may cost; 20 runs are made in any case (5 if less was asked for), unless ..."""
+LONG = 1_000_000
+"""... a run is so long: then the witness is left as it is."""
+
+
+class Suspects:
+    """Makes the witness of each suspect.
+
+    Args:
+        judge: of the runs of the case that is judged.
+        keeper: keeps the witnesses.
+        account: takes the findings.
+        again: judges the case at fewer ranks.
+        shrinking: how many steps it may cost to shrink one witness.
+
+    """
+
+    def __init__(
+        self,
+        judge: Judge,
+        keeper: Keeper,
+        account: Account,
+        again: Callable[[Case], Awaitable[Report]],
+        *,
+        shrinking: int = SHRINK_STEPS,
+    ) -> None:
+        """Run nothing yet."""
+        self._case = judge.case
+        self._judge = judge
+        self._keeper = keeper
+        self._account = account
+        self._again = again
+        self._shrinking = shrinking
+        self._fewer: list[tuple[int, Finding]] | None = None
+
+    async def look(self, suspect: Finding, *, exact: bool, steps: int) -> None:
+        """Make the witness of a suspect, shrink it, keep it.
+
+        Args:
+            suspect: of an analysis, with examples.
+            exact: the analysis suspects only what some schedule shows.
+            steps: of the reference run.
+
+        """
+        account = self._account
+        if any(finding.kind == suspect.kind == "overflow" for finding in account.findings):
+            return  # the run itself has shown it
+        seen = await witness(self._case, self._judge, suspect, begun=account.run("run of a witness", total=steps))
+        account.schedules += seen.schedules
+        if not seen.confirmed and not exact:
+            return  # frontiers are approximate then: what no run shows is not reported
+        finding = suspect.with_(harmful=seen.harmful if seen.confirmed else None, shown=seen.shown)
+        account.findings.append(finding)  # before its witness is shrunk: Ctrl-C must not lose it
+        if seen.harmful and (small := await self._at_fewer_ranks(finding)) is not None:
+            account.findings[-1] = small
+            return
+        if seen.choices:
+            account.findings[-1] = await self._kept(finding, seen, steps)
+        account.tell()
+
+    async def _kept(self, finding: Finding, seen: Witness, steps: int) -> Finding:
+        """Return the finding with its witness, shrunk; if Ctrl-C comes meanwhile, it gets the one there is."""
+        choices: Sequence[str] = seen.choices
+        try:
+            if seen.harmful and seen.failure and steps <= LONG:
+                self._account.begin("shrinking of a witness")
+                choices = await self._shrunk(seen, steps)
+            self._account.begin("writing of a witness")
+            return await self._keeper.keep(finding, choices, ending=seen.ending)
+        except KeyboardInterrupt:
+            if steps <= LONG:  # else it would take too long, with nobody heard
+                self._account.interrupt()
+                self._account.findings[-1] = await self._keeper.keep(finding, choices, ending=seen.ending)
+            raise
+
+    async def _shrunk(self, seen: Witness, steps: int) -> list[str]:
+        """Return the witness in the fewest task switches that still fail in the same way."""
+
+        def fails(run: Run) -> bool:
+            return any(finding.kind in seen.failure for finding in self._judge.findings(run))
+
+        least = 20 if self._shrinking >= SHRINK_STEPS else 5
+        budget = min(max(self._shrinking // max(steps, 1), least), 400)
+        return await shrink.aio(self._case, seen.choices, fails, budget=budget)
+
+    async def _at_fewer_ranks(self, suspect: Finding) -> Finding | None:
+        """Return a harmful finding with the witness of the same one among a few ranks, where many are judged.
+
+        A race of a thousand ranks is mostly one of two: that schedule is short, and can be looked at. That it
+        does harm among the many was seen before; among a few it might do where among many it does not.
+        """
+        if self._case.ranks < MANY_RANKS:
+            return None
+        if self._fewer is None:
+            self._fewer = await self._judge_fewer()
+        for ranks, finding in self._fewer:
+            if finding.harmful and _place(finding) == _place(suspect):
+                text = f"{suspect.shown}; the replay shows it at P = {ranks}"
+                return suspect.with_(shown=text, token=finding.token, trace=finding.trace)
+        return None
+
+    async def _judge_fewer(self) -> list[tuple[int, Finding]]:
+        found = []
+        for ranks in FEW_RANKS:
+            self._account.begin(f"check at P = {ranks}")
+            try:
+                report = await self._again(replace(self._case, ranks=ranks))
+            except (KernelError, MisuseError):
+                continue  # the kernel is not made for so few
+            self._account.schedules += report.schedules
+            if report.interrupted:
+                raise KeyboardInterrupt
+            found += [(ranks, finding) for finding in report.findings]
+        return found
+
+
+def _place(finding: Finding) -> tuple[object, ...]:
+    """Return what two findings have in common that differ in their ranks only."""
+    return finding.kind, finding.hazard, finding.scope, finding.window, tuple(side.at for side in finding.sides)

@@ -1,0 +1,145 @@
+"""What one run does not decide: every inequivalent execution is run, if they are few enough; else some are sampled."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from asyncsim.checking.deaf import ctrl_c_afterwards
+from asyncsim.checking.exhaust import Exhausting
+from asyncsim.checking.later import stream_plan
+from asyncsim.checking.plan import PCT_DEPTH, mixed_plan
+from asyncsim.checking.sampling import Sampling
+from asyncsim.checking.scope import apart, exhaustion_scope
+from asyncsim.trace.errors import DivergenceError
+from asyncsim.trace.event import STOPPED
+from asyncsim.trace.finding import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from asyncsim.checking.account import Account
+    from asyncsim.checking.exhaust import Exhausted
+    from asyncsim.checking.keep import Keeper
+    from asyncsim.checking.outcome import Judge
+    from asyncsim.checking.tally import Progress
+    from asyncsim.machine.case import Run
+
+SAMPLES = 200
+BUDGET = 2000
+"""How many executions an exhaustive exploration may take."""
+EXHAUST_STEPS = 150_000
+"""How many steps it may take in all."""
+HOPELESS = 20
+"""It is given up when there seem to be so many times more executions than the budget allows."""
+
+
+class Undecided:
+    """Explores a case.
+
+    Args:
+        judge: of its runs.
+        keeper: keeps the witnesses.
+        account: takes the findings.
+        budget: how many executions an exhaustive exploration may take; 0: none is tried.
+        samples: how many schedules to sample where that is not enough.
+        progress: called after every schedule.
+
+    Attributes:
+        exhausted: every execution was run, and none failed.
+        explored: schedules were run beyond the witnesses.
+
+    """
+
+    def __init__(  # noqa: PLR0913 - what it works with, and how far it goes
+        self,
+        judge: Judge,
+        keeper: Keeper,
+        account: Account,
+        *,
+        budget: int = BUDGET,
+        samples: int = SAMPLES,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> None:
+        """Run nothing yet."""
+        self.exhausted = False
+        self.explored = False
+        self._case = judge.case
+        self._judge = judge
+        self._keeper = keeper
+        self._account = account
+        self._budget = budget
+        self._samples = samples
+        self._progress = progress
+
+    async def look(self, reference: Run) -> str:
+        """Explore, if nothing harmful was shown so far, and say what was done; empty if Ctrl-C ended it at once."""
+        account = self._account
+        account.leave()
+        steps = max(len(reference.choices), 1)
+        self.explored = not account.refuted
+        hidden = any(finding.kind == "hidden-state" for finding in account.findings)  # then nothing is exhaustive
+        if not account.refuted and not hidden and (budget := min(self._budget, EXHAUST_STEPS // steps)):
+            explored = await self._exhaust(budget)
+            if explored is not None and explored.complete and not account.refuted:
+                await self._try(plan := stream_plan(reference))
+                if not account.refuted:
+                    self.exhausted = not account.interrupted
+                    return exhaustion_scope(explored, self._case) + apart(len(plan))
+        if account.refuted:
+            return "a schedule that shows it was run"
+        if account.interrupted:
+            return ""
+        return await self._sample(steps)
+
+    async def _exhaust(self, budget: int) -> Exhausted | None:
+        """Explore exhaustively until something fails, or it turns out to be too much; None if runs do not repeat."""
+        account = self._account
+        exploring = Exhausting(self._case, self._judge, progress=self._progress)
+        part = min(budget, 50)
+        try:
+            explored = await exploring.run(part)
+            while (
+                part < budget and not (explored.over or explored.interrupted) and explored.estimate < HOPELESS * budget
+            ):
+                part = min(2 * part, budget)
+                explored = await exploring.run(part)
+        except DivergenceError as error:
+            why = f"the same schedule does not give the same run again: {error}"
+            account.findings.append(Finding("hidden-state", why, harmful=True))
+            return None
+        account.schedules += explored.executions
+        if explored.interrupted:
+            account.interrupt()
+        for failure in explored.failures:
+            ending = None if failure.ending == STOPPED else failure.ending
+            with ctrl_c_afterwards():  # a witness that was begun is written
+                account.findings.append(await self._keeper.keep(failure.finding, failure.choices, ending=ending))
+        return explored
+
+    async def _try(self, plan: Sequence[str]) -> None:
+        """Try some schedules: what streams do to each other through Python objects is in no relation."""
+        if plan:
+            sampling = Sampling(self._case, self._judge, self._keeper)
+            await sampling.run(iter(plan), len(plan), self._progress)
+            self._take(sampling)
+
+    def _take(self, sampling: Sampling) -> None:
+        account = self._account
+        account.schedules += sampling.done
+        if sampling.interrupted:
+            account.interrupt()
+        account.findings += sampling.findings()
+        account.notes += sampling.notes()
+
+    async def _sample(self, steps: int) -> str:
+        sampling = Sampling(self._case, self._judge, self._keeper)
+        plan = mixed_plan(self._case.ranks, self._case.seed, steps)
+        await sampling.run(islice(plan, self._samples), self._samples, self._progress)
+        self._take(sampling)
+        bound = self._case.ranks * steps ** (PCT_DEPTH - 1)
+        return (
+            f"one run does not decide; {sampling.done} schedules were sampled: every rank starved, then PCT, POS "
+            f"and random in turn (PCT of depth {PCT_DEPTH} meets a bug of that depth once in {bound} schedules "
+            "or more often)"
+        )

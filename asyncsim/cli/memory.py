@@ -1,0 +1,45 @@
+"""How much memory this process has, and what is left for it; both only where the system says it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_MEMINFO = Path("/proc/meminfo")
+_STATM = Path("/proc/self/statm")
+_LIMIT, _USED = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
+"""Of a container."""
+
+
+def resident() -> int | None:
+    """Return how many bytes of memory this process has now; None where the system does not say it."""
+    try:
+        return int(_STATM.read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def available() -> int | None:
+    """Return how many more bytes this process can have before the system ends it; None where that is not known."""
+    known = [room for room in (_of_machine(), _of_container()) if room is not None]
+    return min(known) if known else None
+
+
+def _of_machine() -> int | None:
+    try:
+        lines = _MEMINFO.read_text("ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, ValueError, IndexError, StopIteration):
+        return None
+
+
+def _of_container() -> int | None:
+    try:
+        return max(int(_LIMIT.read_text("ascii")) - int(_USED.read_text("ascii")), 0)  # "max": no limit
+    except (OSError, ValueError):
+        return None
+
+
+def size_text(count: int) -> str:
+    """Return a number of bytes for people: ``350 MB``, ``5.1 GB``."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"  # noqa: PLR2004 - a GB
