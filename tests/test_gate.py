@@ -11,6 +11,7 @@ from asyncsim.machine.effect import Immediate
 from asyncsim.machine.forgotten import NoticedRank
 from asyncsim.machine.gate import Gate
 from asyncsim.machine.memory import Memory
+from asyncsim.schedulers.random import Random
 from asyncsim.trace.op import NOTIFY, TEST, WAIT, Op
 from asyncsim.trace.world import World
 
@@ -242,3 +243,48 @@ def test_two_simulations_in_one_process_do_not_know_of_each_other():
     result = simulate(Case(kernel(memory=[ROW, CELL])(inner), ranks=2, calls=1), Nested(0, 1, 1, 0))
     assert result.choices == ["0", "1", "1", "0"]
     assert result.outputs[0] == [1, 1]
+
+
+class Picks:
+    """Picks a place, whatever is there."""
+
+    def __init__(self, place):
+        """Pick this one."""
+        self.place = place
+
+    def begin(self, actors):
+        pass
+
+    def choose(self, ready):
+        raise NotImplementedError
+
+    def pick(self, ready):
+        return self.place
+
+
+def both_store():
+    async def program(rank, row, cell):
+        await rank.store(row[0], 1)
+
+    return Case(kernel(memory=[ROW, CELL])(program), ranks=2, calls=1)
+
+
+def test_a_scheduler_may_say_where_its_choice_stands():
+    assert simulate(both_store(), Picks(0)).choices == ["0", "1"]
+
+
+@pytest.mark.parametrize("place", [-1, 2, 0.0, True, None])
+def test_a_place_that_is_none_is_refused(place):
+    with pytest.raises(MisuseError, match=rf"Picks picked place {place!r} of 2 ready operations; places count from 0"):
+        simulate(both_store(), Picks(place))
+
+
+class Overrides(Random):
+    """Has the `pick` of its base, which knows nothing of what it chooses."""
+
+    def choose(self, ready):
+        return ready[-1]
+
+
+def test_a_scheduler_that_chooses_otherwise_than_its_base_is_asked_to_choose():
+    assert simulate(both_store(), Overrides()).choices == ["1", "0"]

@@ -54,6 +54,18 @@ class Sorts(Fifo):
         return ready[0]
 
 
+class PicksOtherwise(Fifo):
+    """Chooses the first, and picks the last."""
+
+    blocks = False
+
+    def choose(self, ready):
+        return ready[0]
+
+    def pick(self, ready):
+        return len(ready) - 1
+
+
 class Keeps(Fifo):
     """Looks into the list of the step before."""
 
@@ -142,6 +154,7 @@ one = Fifo()
         (Invents, "one of what is ready: with one actor, .* was chosen; ready: .*; return one of the objects"),
         (Sorts, "the list is lent: with .*, choose changed it; copy it first"),
         (Keeps, "the list is lent: with .* the choices depend on what the list of an earlier step became"),
+        (PicksOtherwise, "pick says where choose chooses: with three ranks, .* they differ; write choose as"),
         (Remembers, "begin: the choices of a run depend on how far the run before it came; forget all of it"),
         (lambda: Random(next(seeds)), "same seed, same choices: two schedulers .* with"),
         (lambda: one, "make: it returned the same scheduler twice"),

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     """Takes the ready operations, and returns the place of the chosen one."""
 
 
+_OURS = __name__.partition(".")[0] + "."
+
+
 class Scheduler(Protocol):
     """Who goes next. One method matters.
 
@@ -45,7 +48,11 @@ def picks(scheduler: Scheduler, orders: Sequence[int], choices: Sequence[Actor],
         late: there may be landings to choose.
 
     """
-    asked: Pick = scheduler.pick if _says_where(scheduler) else _Found(scheduler, orders)  # type: ignore[attr-defined]
+    asked: Pick = _Found(scheduler, orders)
+    if _says_where(scheduler):
+        asked = scheduler.pick  # type: ignore[attr-defined]
+        if not type(scheduler).__module__.startswith(_OURS):
+            asked = _Within(scheduler)
     if getattr(scheduler, "blocks", False) and not late:
         return _Following(asked, orders, choices)
     return asked
@@ -57,6 +64,28 @@ def _says_where(scheduler: Scheduler) -> bool:
         if "choose" in vars(kind):
             return "pick" in vars(kind)
     return False
+
+
+class _Within:
+    """Looks whether the place that a scheduler of the user's own picked is one; a negative one would count back."""
+
+    __slots__ = ("_pick", "_who")
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._pick: Pick = scheduler.pick  # type: ignore[attr-defined]
+        self._who = type(scheduler).__name__
+
+    def __call__(self, ready: Sequence[Op]) -> int:
+        """Return it.
+
+        Raises:
+            MisuseError: it is none.
+
+        """
+        at = self._pick(ready)
+        if at.__class__ is int and 0 <= at < len(ready):
+            return at
+        raise MisuseError(f"{self._who} picked place {at!r} of {len(ready)} ready operations; places count from 0")
 
 
 class _Found:

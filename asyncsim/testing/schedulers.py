@@ -57,6 +57,7 @@ def check_scheduler(make: Callable[[], Scheduler], *, learns: bool = False) -> N
 
     * it chooses one of the operations that are offered, and changes nothing in the list of them;
     * two that are made alike choose alike, run after run, and in another process, where hashes of texts are others;
+    * if it says with `pick` where its choice stands, that is where the choice of `choose` stands;
     * it does not keep the list, which changes after the call;
     * it comes through runs of one actor, of streams and of late writes, one after the other;
     * `begin` forgets the run before, also one that was broken off.
@@ -83,6 +84,7 @@ def check_scheduler(make: Callable[[], Scheduler], *, learns: bool = False) -> N
                 f"same seed, same choices: two schedulers that were made alike chose otherwise with {world}; "
                 "draw from a generator of its own, and look at the order and content of what is offered only"
             )
+    _check_pick(make)
     _check_elsewhere(make)
     kept, lent = make(), make()
     for world, case in WORLDS.items():
@@ -144,6 +146,20 @@ def _check_elsewhere(make: Callable[[], Scheduler]) -> None:
             raise AssertionError(
                 f"same seed, same choices: in another process, under another PYTHONHASHSEED: {told}; "
                 "do not look at hash(...), id(...), or the order of a set"
+            )
+
+
+def _check_pick(make: Callable[[], Scheduler]) -> None:
+    """Require the same of a scheduler that is asked for places as of one that is asked for operations."""
+    __tracebackhide__ = True
+    if not hasattr(make(), "pick"):
+        return
+    picking, choosing = make(), make()
+    for world, case in WORLDS.items():
+        if drive(case, picking).choices != _run(choosing, case, world, keep=True):
+            raise AssertionError(
+                f"pick says where choose chooses: with {world} they differ; "
+                "write choose as `return ready[self.pick(ready)]`"
             )
 
 

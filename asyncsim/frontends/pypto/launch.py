@@ -24,11 +24,15 @@ Uses = set[tuple[View, str]]
 
 
 class Live:
-    """The arrays of one rank, handed to its program as they are; a tuple would be copied for every run."""
+    """The arrays of one rank, handed to its program as they are: this run is the script's own, and writes to them."""
 
     def __init__(self, arrays: Sequence[Array]) -> None:
         """Take the arrays."""
         self.arrays = tuple(arrays)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Live:
+        """Return itself; all other inputs are copied for every run."""
+        return self
 
     def __repr__(self) -> str:
         """Write it the same for all: inputs of a case are compared by what they say of themselves."""
