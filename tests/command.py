@@ -84,9 +84,9 @@ def replay_arguments(output):
     return last_line(output, "asyncsim replay").partition("asyncsim ")[2].split()
 
 
-def token_of(kernel, choices, *, ending=None, ref=None):
+def token_of(kernel, choices, *, ending=None, ref=None, limit=None):
     """Return the token of one call on two ranks."""
-    header = Case(kernel, 2, 1).header("test")
+    header = Case(kernel, 2, 1, max_steps=limit).header("test")
     header.kernel = ref or kernel.ref
     return encode(Token.of(header, choices, ending=ending))
 

@@ -156,6 +156,68 @@ def test_from_the_command_line(tmp_path: Any) -> None:
     assert "nothing orders" in command.run("certify", str(file)).stdout
 
 
+@pytest.fixture(scope="module")
+def of_builtin(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Return a certificate of the kernel that is right, for two ranks."""
+    file = tmp_path_factory.mktemp("certificates") / "builtin.jsonl"
+    assert command.run("check", command.GOOD, "-P", "2", "--certificate", str(file)).exit_code == 0
+    return file
+
+
+def claiming(file: Any, tmp_path: Any, **claims: Any) -> str:
+    """Return a copy of a certificate with another header."""
+    head, *rest = file.read_text("utf-8").splitlines(keepends=True)
+    copy = tmp_path / "copy.jsonl"
+    copy.write_text("".join([json.dumps(json.loads(head) | claims) + "\n", *rest]), "utf-8")
+    return str(copy)
+
+
+def test_a_name_that_was_not_checked_is_said_to_be_a_claim(of_builtin: Any, tmp_path: Any) -> None:
+    for name in (f"kernels.{command.GOOD}", f"kernels.{command.BAD}"):
+        said = command.run("certify", claiming(of_builtin, tmp_path, kernel=name))
+        assert said.exit_code == 0
+        assert name not in said.stdout.splitlines()[0]
+        assert said.stdout.splitlines()[-1].startswith(f"it says that they are those of {name} ")
+        assert "that was not checked" in said.stdout
+
+
+def test_a_kernel_that_issues_the_operations_is_vouched_for(of_builtin: Any) -> None:
+    said = command.run("certify", str(of_builtin), "--kernel", command.GOOD)
+    assert said.exit_code == 0
+    assert f"kernels.{command.GOOD} was run once, and issues them" in said.stdout
+    assert "not checked" not in said.stdout
+
+
+@pytest.mark.parametrize(
+    ("kernel", "claims", "reason"),
+    [
+        (command.BAD, {}, "which is not kernels.reduce_scatter:no_post_barrier"),
+        (command.BAD, {"kernel": f"kernels.{command.BAD}"}, "operation 6 of actor 0 is a notify, and"),
+        (command.GOOD, {"kernel": f"kernels.{command.BAD}"}, "which is not kernels.reduce_scatter:builtin"),
+        (command.GOOD, {"source": "0" * 16}, "the source of kernels.reduce_scatter:builtin is 0000000000000000"),
+        (command.GOOD, {"calls": 1}, "operations of actor 0"),
+        (command.GOOD, {"calls": 3}, "goes on after the 44 steps of the certificate"),
+        (command.GOOD, {"ranks": 3}, "goes on after the 44 steps of the certificate"),
+    ],
+)
+def test_what_is_of_another_kernel_or_case_is_rejected(
+    of_builtin: Any, tmp_path: Any, kernel: str, claims: dict[str, Any], reason: str
+) -> None:
+    said = command.run("certify", claiming(of_builtin, tmp_path, **claims), "--kernel", kernel)
+    assert said.exit_code == 1
+    assert said.stdout.startswith("REJECTED")
+    assert reason in said.stdout
+
+
+@pytest.mark.parametrize(("claims", "reason"), [({"calls": 1 << 40}, "at most"), ({"calls": 0}, "at least once")])
+def test_a_case_that_cannot_be_run_is_bad_input(
+    of_builtin: Any, tmp_path: Any, claims: dict[str, Any], reason: str
+) -> None:
+    said = command.run("certify", claiming(of_builtin, tmp_path, **claims), "--kernel", command.GOOD)
+    assert said.exit_code == 2
+    assert reason in said.stderr
+
+
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"{}\n", b"ordinary text\n"])
 def test_what_is_unreadable_leaves_with_2(tmp_path: Any, content: bytes) -> None:
     file = tmp_path / "file"

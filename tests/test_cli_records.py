@@ -99,7 +99,7 @@ def test_a_left_credit_is_a_failure(here):
 
 
 def test_an_endless_run_shows_who_stands_where(here):
-    token = token_of(locate("mine.py:fine"), ["0", "1", "0"], ending="step-limit")
+    token = token_of(locate("mine.py:fine"), ["0", "1", "0"], ending="step-limit", limit=3)
     result = run("replay", token, "--kernel", "mine.py:fine")
     assert result.exit_code == 1
     assert "step-limit: " in result.output
@@ -220,8 +220,32 @@ def test_shrink_refuses_a_run_without_failure():
     assert "shows no failure" in result.stderr
 
 
-def test_a_run_that_met_its_limit_shrinks_within_that_limit(here):
+def test_a_run_that_was_cut_short_has_not_failed_by_that(here):
     token = token_of(locate("mine.py:fine"), ["0", "1", "0"], ending="step-limit")
+    arguments = ("replay", token, "--kernel", "mine.py:fine")
+    result = run(*arguments)
+    assert result.exit_code == 0
+    assert "cut short: the record ends after 3 steps" in result.output
+    assert "step-limit" not in result.output
+    told = json.loads(run(*arguments, "--json").stdout)
+    assert (told["ending"], told["cut_short"], told["failure"], told["findings"]) == ("step-limit", True, False, [])
+    shrunk = run("shrink", token, "--kernel", "mine.py:fine")
+    assert shrunk.exit_code == 2
+    assert "nothing to shrink" in shrunk.output
+
+
+def test_a_failure_in_a_run_that_was_cut_short_is_shown_and_shrinks_to_one_that_is_cut_short(here):
+    token = token_of(locate("mine.py:last_wins"), ["1", "0", "0"], ending="step-limit")
+    for _ in range(2):
+        result = run("replay", token, "--kernel", "mine.py:last_wins")
+        assert result.exit_code == 1
+        assert result.output.splitlines()[1].startswith("cut short: the record ends after ")
+        assert result.output.splitlines()[2].startswith("wrong-result")
+        token = replay_arguments(run("shrink", token, "--kernel", "mine.py:last_wins").output)[1]
+
+
+def test_a_run_that_met_its_limit_shrinks_within_that_limit(here):
+    token = token_of(locate("mine.py:fine"), ["0", "1", "0"], ending="step-limit", limit=3)
     result = run("shrink", token, "--kernel", "mine.py:fine")
     assert result.exit_code == 0
     assert result.output.startswith(

@@ -127,7 +127,7 @@ def test_the_data_say_what_each_step_did():
     assert data["values"][columns["value"][added]] == ["7", "8"]
     assert data["values"][columns["put"][added]] == ["12", "13"]
     assert [after for after in columns["after"] if after is not None] == [5, 5]
-    assert data["windows"] == [["box", [3], "int32", "0"], ["tally", [4], "int32", "5, unwritten"]]
+    assert data["windows"] == [["box", [3], "int32", "0", 1], ["tally", [4], "int32", "5, unwritten", 1]]
     assert data["signals"] == [["count", [2], 3]]
     assert data["time"] is None
 

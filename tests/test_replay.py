@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from asyncsim.schedulers.fifo import Fifo
 from asyncsim.schedulers.random import Random
 from asyncsim.schedulers.table import make
 from asyncsim.trace.event import Digest
+from asyncsim.trace.finding import Finding
 from asyncsim.trace.jsonl import read_trace, write_trace
 from asyncsim.trace.token import Token, decode, encode
 from kernels.reduce_scatter import builtin, no_post_barrier
@@ -82,6 +84,54 @@ def test_a_run_that_was_cut_off_ends_where_it_did():
     trace = recorded(max_steps=3)
     assert trace.footer.ending == "step-limit"
     assert written(replay(trace, pair).run.trace) == written(trace)
+
+
+def endless_or_cut(source, kernel=pair, **options):
+    """Say whether a replay takes a record for one that was cut short; and what it leaves of a finding of its limit."""
+    again = replay(source, kernel, **options)
+    left = again.failures([Finding("step-limit", "it did not end"), Finding("race", "two stores")])
+    assert [finding.kind for finding in left] == (["race"] if again.cut_short else ["step-limit", "race"])
+    return "cut" if again.cut_short else "endless"
+
+
+def test_a_record_that_is_shorter_than_its_case_allows_is_cut_short():
+    trace = recorded(max_steps=3)
+    assert endless_or_cut(trace) == endless_or_cut(from_file(trace)) == "cut"
+    assert endless_or_cut(from_file(trace), max_steps=4) == "cut"
+    assert endless_or_cut(from_file(trace), max_steps=3) == "endless"
+    assert not replay(recorded(), pair).cut_short
+    trace.footer = None
+    assert endless_or_cut(trace) == "cut"
+
+
+def test_a_trace_that_was_judged_endless_stays_so():
+    trace = recorded(max_steps=3)
+    trace.footer.findings = [{"kind": "race"}]
+    assert endless_or_cut(from_file(trace)) == "cut"
+    trace.footer.findings.append({"kind": "step-limit"})
+    assert endless_or_cut(from_file(trace)) == "endless"
+
+
+def test_a_token_knows_the_limit_that_a_case_had_of_its_own():
+    trace = recorded(max_steps=3)
+    token = Token.of(trace.header, trace.choices, ending="step-limit")
+    assert token.limit == 3
+    assert decode(encode(token)) == token
+    assert endless_or_cut(token) == "endless"
+    assert endless_or_cut(replace(token, limit=None)) == endless_or_cut(replace(token, limit=4)) == "cut"
+    assert Token.of(trace.header, trace.choices, ending="stopped").limit is None
+
+
+def test_a_run_as_long_as_its_case_allows_is_endless():
+    @kernel(memory=[Window("word", (1,), np.int32, initialised=True)])
+    async def spins(rank, word):
+        while True:
+            await rank.load(word[0])
+
+    limit = Case(spins, 1, 1).step_limit
+    token = Token.of(Case(spins, 1, 1).header("fifo"), ["0"] * limit, ending="step-limit")
+    assert token.limit is None
+    assert endless_or_cut(token, spins, engine="direct") == "endless"
 
 
 def test_an_overflow_is_replayed():

@@ -64,6 +64,14 @@ def certificate(trace: Trace, analysis: Analysis) -> list[str]:
     return certificate_lines(streams, *order_of(streams))
 
 
+def operations_lines(trace: Trace) -> list[dict[str, Any]]:
+    """Return what a certificate of this run would say before it proves anything: its header, and a line an actor."""
+    streams = Streams(trace)
+    writer = _Writer(streams)
+    lines = [writer.stream(number) for number, issuer in enumerate(streams.issuer) if issuer is None]
+    return [writer.header(), *lines]
+
+
 def certificate_lines(streams: Streams, order: Order, guards: Guards) -> list[str]:
     """Return the lines; they prove something only of a clean run."""
     writer = _Writer(streams)

@@ -18,9 +18,12 @@ from asyncsim.trace.token import Token
 from asyncsim.trace.values import encode_data
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from asyncsim.machine.kernel import Kernel
     from asyncsim.machine.simulate import Engine
     from asyncsim.trace.event import Event, Header
+    from asyncsim.trace.finding import Finding
 
 _OPEN_ENDED = (None, STOPPED)
 
@@ -33,6 +36,8 @@ class Replayed:
         run: the new run, with its trace; the scheduler, verdict and findings are the recorded ones.
         steps: how many steps agree: all of them.
         source_changed: the kernel's file is not the recorded one. Source lines were not compared.
+        cut_short: the record ends there, the run does not: it is not known to be too long. A run is that if it
+            is as long as a case allows (`Case.step_limit`), or if the trace was judged so when it was made.
 
     """
 
@@ -40,21 +45,30 @@ class Replayed:
     _: KW_ONLY
     steps: int
     source_changed: bool
+    cut_short: bool = False
+
+    def failures(self, findings: Sequence[Finding]) -> list[Finding]:
+        """Return what of the findings is the run's: that the record is cut short is no failure of the run."""
+        return [found for found in findings if not (self.cut_short and found.kind == STEP_LIMIT)]
 
 
 @Blocking
-async def replay(recorded: Trace | Token, kernel: Kernel, *, engine: Engine = "trio") -> Replayed:
+async def replay(
+    recorded: Trace | Token, kernel: Kernel, *, engine: Engine | None = None, max_steps: int | None = None
+) -> Replayed:
     """Do a recorded run again.
 
     Of a trace, every step is compared: operation, place, phase, source line, data, value of the
     cell; then ending, outputs and the operations left over. A token holds no steps: its schedule
-    must fit, from the first choice to the ending. A trace that was broken off is compared as far
-    as it goes.
+    must fit, from the first choice to the ending. A record that was broken off, or cut by a limit of
+    steps that is not the case's own, is compared as far as it goes.
 
     Args:
         recorded: a trace, or a token.
         kernel: the kernel, which the caller has found by the recorded name or otherwise.
         engine: "trio" or "direct".
+        max_steps: how long a run may be, as of a case; a shorter record that ends with *step-limit* is
+            cut short.
 
     Raises:
         DivergenceError: the run does something else than was recorded.
@@ -68,7 +82,22 @@ async def replay(recorded: Trace | Token, kernel: Kernel, *, engine: Engine = "t
         run = await _follow_token(recorded, kernel, engine, source_changed=source_changed)
     else:
         run = await _follow_trace(recorded, kernel, engine, source_changed=source_changed)
-    return Replayed(run, steps=len(run.choices), source_changed=source_changed)
+    cut_short = run.ending == STEP_LIMIT and not _too_long(
+        recorded, replace(run.case, max_steps=max_steps), len(run.choices)
+    )
+    return Replayed(run, steps=len(run.choices), source_changed=source_changed, cut_short=cut_short)
+
+
+def _too_long(recorded: Trace | Token, case: Case, steps: int) -> bool:
+    """Say whether a run that was stopped at the end of its record failed by that."""
+    footer = None if isinstance(recorded, Token) else recorded.footer
+    if footer is not None and any(found["kind"] == STEP_LIMIT for found in footer.findings):
+        return True
+    limit = case.step_limit
+    if isinstance(recorded, Token) and recorded.limit is not None:
+        limit = recorded.limit
+    ending = recorded.ending if isinstance(recorded, Token) else None if footer is None else footer.ending
+    return ending == STEP_LIMIT and steps >= limit
 
 
 def _case(recorded: Token | Header, kernel: Kernel, ranks: int, max_steps: int) -> Case:
@@ -78,7 +107,7 @@ def _case(recorded: Token | Header, kernel: Kernel, ranks: int, max_steps: int) 
     )  # fmt: skip
 
 
-async def _follow_token(token: Token, kernel: Kernel, engine: Engine, *, source_changed: bool) -> Run:
+async def _follow_token(token: Token, kernel: Kernel, engine: Engine | None, *, source_changed: bool) -> Run:
     steps = len(token.choices)
     # One step more than there are choices, so that a run that goes on asks for one, and is told.
     case = _case(token, kernel, token.ranks, steps + (token.ending not in (STEP_LIMIT, STOPPED)))
@@ -89,7 +118,7 @@ async def _follow_token(token: Token, kernel: Kernel, engine: Engine, *, source_
     return run
 
 
-async def _follow_trace(trace: Trace, kernel: Kernel, engine: Engine, *, source_changed: bool) -> Run:
+async def _follow_trace(trace: Trace, kernel: Kernel, engine: Engine | None, *, source_changed: bool) -> Run:
     header = trace.header
     footer = trace.footer
     steps = len(trace.events)
@@ -120,7 +149,7 @@ async def _follow_trace(trace: Trace, kernel: Kernel, engine: Engine, *, source_
     return run
 
 
-async def _recorded(case: Case, choices: list[str], engine: Engine) -> Trace | None:
+async def _recorded(case: Case, choices: list[str], engine: Engine | None) -> Trace | None:
     try:
         return (await simulate.aio(case, Replay(choices), record="", engine=engine)).trace
     except KernelError as error:
@@ -128,7 +157,7 @@ async def _recorded(case: Case, choices: list[str], engine: Engine) -> Trace | N
 
 
 async def _simulated(  # noqa: PLR0913 - what is run, and how
-    case: Case, scheduler: Replay, record: str, steps: int, engine: Engine, *, stops: bool
+    case: Case, scheduler: Replay, record: str, steps: int, engine: Engine | None, *, stops: bool
 ) -> Run:
     """Run it, for so many steps; `stops` says that a kernel may raise after the last of them."""
     try:

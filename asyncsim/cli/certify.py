@@ -9,31 +9,44 @@ import click
 
 from asyncsim.analysis.certificate import certificate
 from asyncsim.certify import RejectedError, UnreadableError, certify
+from asyncsim.certify.reading import read
+from asyncsim.checking.claim import claim_denied
+from asyncsim.checking.locate import locate
+from asyncsim.cli.completion import complete_kernels
 
 if TYPE_CHECKING:
     from asyncsim.certify import Certified
     from asyncsim.checking.report import Report
+    from asyncsim.machine.kernel import Kernel
 
 REJECTED, UNREADABLE = 1, 2
 
 
 @click.command("certify")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--kernel", "name", metavar="KERNEL", shell_complete=complete_kernels,
+    help="Run this kernel once, to see that the operations of FILE are its own.",
+)  # fmt: skip
 @click.pass_context
-def certify_command(ctx: click.Context, file: Path) -> None:
+def certify_command(ctx: click.Context, file: Path, *, name: str | None) -> None:
     """Check the certificate of a proof, without trusting what made it.
 
-    FILE was written by `asyncsim check --certificate FILE`. No kernel is run. Exit status 0: accepted;
-    1: it proves nothing; 2: it is no certificate.
+    FILE was written by `asyncsim check --certificate FILE`. It lists operations, and what is accepted is a
+    statement about these. Which kernel they are of is what FILE says: no kernel is run. With --kernel it is,
+    once, and its name, its source and every operation must be those of FILE. Exit status 0: accepted; 1: it
+    proves nothing, or nothing about that kernel; 2: it is no certificate.
 
     \b
     Example:
         asyncsim check reduce_scatter:builtin --certificate builtin.jsonl
         asyncsim certify builtin.jsonl
+        asyncsim certify builtin.jsonl --kernel reduce_scatter:builtin
     """  # noqa: D301 - click keeps the lines after a backspace as they are
     try:
-        with file.open(encoding="utf-8") as lines:
-            found = certify(lines)
+        with file.open(encoding="utf-8") as opened:
+            lines = list(opened)
+        found = certify(lines)
     except (UnreadableError, UnicodeDecodeError) as error:
         reason = "no text in UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
         click.echo(f"asyncsim: {file} is no certificate: {reason}", err=True)
@@ -41,17 +54,31 @@ def certify_command(ctx: click.Context, file: Path) -> None:
     except RejectedError as error:
         click.echo(f"{click.style('REJECTED', fg='red', bold=True)}  {file} proves nothing: {error}")
         ctx.exit(REJECTED)
-    click.echo(accepted_text(found))
+    kernel = None if name is None else locate(name)
+    if kernel is not None:
+        certified = read(lines)
+        denied = claim_denied(
+            certified.header, [stream for _, stream in certified.streams], kernel, steps=found.steps
+        )  # fmt: skip
+        if denied:
+            reject = click.style("REJECTED", fg="red", bold=True)
+            click.echo(f"{reject}  {file} proves nothing about {kernel.ref}: {denied}")
+            ctx.exit(REJECTED)
+    click.echo(accepted_text(found, kernel))
 
 
-def accepted_text(found: Certified) -> str:
-    """Return what an accepted certificate certifies, in words."""
+def accepted_text(found: Certified, kernel: Kernel | None = None) -> str:
+    """Return what an accepted certificate certifies, in words; `kernel` is known to issue its operations."""
     calls = f"{found.calls} call{'s' if found.calls > 1 else ''}"
+    about = f"{found.kernel} (source {found.source}), {calls}, inputs of seed {found.seed}"
     return (
-        f"{click.style('ACCEPTED', fg='green', bold=True)}  {found.kernel} (source {found.source})\n"
-        f"every schedule of {found.ranks} ranks, {calls}, memory {found.memory}, inputs of seed {found.seed}, "
-        "takes the same steps with the same values\n"
-        f"{found.steps} steps were replayed; {found.cuts} cuts of {found.actors} integers hold {found.holds} events"
+        f"{click.style('ACCEPTED', fg='green', bold=True)}  every schedule of the operations listed, "
+        f"of {found.ranks} ranks, memory {found.memory}, takes the same steps with the same values\n"
+        f"{found.steps} steps were replayed; {found.cuts} cuts of {found.actors} integers hold {found.holds} events\n"
+    ) + (
+        f"it says that they are those of {about}; that was not checked: --kernel NAME does it"
+        if kernel is None
+        else f"they are those of {about}: {kernel.ref} was run once, and issues them"
     )
 
 

@@ -11,7 +11,10 @@ import click
 from asyncsim.checking.locate import locate
 from asyncsim.checking.report import REFUTED, SURVIVED
 from asyncsim.cli.progress import progress_bar
-from asyncsim.views.report import report_text
+from asyncsim.trace.errors import KernelError, MisuseError
+from asyncsim.trace.event import STOPPED
+from asyncsim.trace.token import Token, encode
+from asyncsim.views.report import replay_line, report_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     Judge = Callable[[Kernel, int, Callable[[Progress], None] | None], Report]
 
 WIDEST = 110
+FAIR = "fifo"
 _COLOURS = {REFUTED: "red", SURVIVED: "yellow"}
 
 
@@ -43,6 +47,7 @@ def judge_all(names: Sequence[str], options: Options, judge: Judge, *, explain: 
 
     Raises:
         KeyboardInterrupt: Ctrl-C came before there was anything to report.
+        KernelError: a kernel raises under the schedule that all others are compared with; the message replays it.
 
     """
     cases = [(kernel, ranks) for kernel in map(locate, names) for ranks in options.ranks]
@@ -52,6 +57,8 @@ def judge_all(names: Sequence[str], options: Options, judge: Judge, *, explain: 
         try:
             with progress_bar(f"{kernel.ref}, P = {ranks}") as progress:
                 report = judge(kernel, ranks, progress)
+        except KernelError as error:
+            raise _unjudged(error, kernel) from error
         except KeyboardInterrupt as error:
             if not reports:
                 raise
@@ -71,6 +78,22 @@ def judge_all(names: Sequence[str], options: Options, judge: Judge, *, explain: 
         objects = [report.to_json() for report in reports]
         click.echo(json.dumps(objects[0] if len(cases) == 1 else objects, indent=2))
     return int(any(report.refuted for report in reports))
+
+
+def _unjudged(error: KernelError, kernel: Kernel) -> KernelError:
+    """Say under which schedule a kernel raised. One that was used wrongly has to be mended, not replayed."""
+    trace = error.trace
+    if trace is None or isinstance(error.__cause__, MisuseError):
+        return error
+    scheduler = trace.header.scheduler
+    which = f"the fair one, {scheduler}" if scheduler == FAIR else scheduler
+    token = encode(Token.of(trace.header, trace.choices, ending=STOPPED))
+    text = (
+        f"{error}\n  no verdict: it raises under the schedule that all others are compared with "
+        f"({which}), after step {len(trace.choices)}; under others it may not\n"
+        f"  replay  {replay_line(token, kernel)}"
+    )
+    return KernelError(text, rank=error.rank, call=error.call, trace=trace)
 
 
 def coloured(text: str) -> str:

@@ -249,8 +249,8 @@ def _again(record: Token | Trace, program: Dispatched, calls: int, memory: str, 
         raise DivergenceError(f"{reason}; {hint}", step=error.step) from None
     case = again.run.case
     symptoms = Symptoms(Case(case.kernel, ranks=case.ranks, calls=calls, memory=memory, seed=seed, edits=case.edits))
-    findings = symptoms.findings(again.run)
-    shown = run_text(again.run, findings, symptoms.differences(again.run))
+    findings = again.failures(symptoms.findings(again.run))
+    shown = run_text(again.run, findings, symptoms.differences(again.run), cut_short=again.cut_short)
     changed = "the script has changed since the run was recorded; " if again.source_changed else ""
     text = f"{changed}replayed {again.steps} steps of {case_text(case)}\n{shown}"
     return text, BAD_INPUT if again.source_changed else int(bool(findings))

@@ -13,7 +13,7 @@ from asyncsim.cli.options import engine_option
 from asyncsim.cli.recorded import Recorded, case_fields, kernel_option, load, recorded_argument, warn_if_changed
 from asyncsim.machine.case import Case
 from asyncsim.trace.errors import KernelError
-from asyncsim.trace.event import STEP_LIMIT, STOPPED
+from asyncsim.trace.event import STOPPED
 from asyncsim.trace.finding import Finding
 from asyncsim.views.report import case_text
 from asyncsim.views.run import run_text
@@ -32,11 +32,14 @@ BAD_INPUT = 2
 @engine_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
-def replay_command(ctx: click.Context, recorded: str, *, name: str | None, engine: Engine, as_json: bool) -> None:
+def replay_command(
+    ctx: click.Context, recorded: str, *, name: str | None, engine: Engine | None, as_json: bool
+) -> None:
     """Do a recorded run again, and show what it showed.
 
     The exit status is 1 if the failure is there again, 0 if the run shows none, and 2 if the run is
-    not the recorded one: it diverged, or the kernel's source has changed.
+    not the recorded one: it diverged, or the kernel's source has changed. A record that is cut short
+    is followed to its end, and what the run does after that is not known: 0, unless it failed before.
 
     \b
     Examples:
@@ -51,16 +54,17 @@ def replay_command(ctx: click.Context, recorded: str, *, name: str | None, engin
     except KernelError as error:
         steps, ending = len(error.trace.events), STOPPED
         findings: Sequence[Finding] = [Finding("wrong-result", f"the kernel raises: {error}", harmful=True)]
-        text = f"{findings[0].why}\n"
+        text, cut_short = f"{findings[0].why}\n", False
     else:
         steps, ending = again.steps, again.run.ending
         symptoms = Symptoms(case)
-        findings = [found for found in symptoms.findings(again.run) if not _broken_off(record, found)]
-        text = run_text(again.run, findings, symptoms.differences(again.run))
+        findings = again.failures(symptoms.findings(again.run))
+        text = run_text(again.run, findings, symptoms.differences(again.run), cut_short=again.cut_short)
+        cut_short = again.cut_short
         for edit in again.run.unapplied:
             click.echo(f"asyncsim: the edit {edit!r} changed nothing: nothing that it is for came from there", err=True)
     if as_json:
-        click.echo(json.dumps(_object(record, steps, ending, findings), indent=2))
+        click.echo(json.dumps(_object(record, steps, ending, findings, cut_short=cut_short), indent=2))
     else:
         click.echo(f"replayed {steps} steps of {case_text(case)}\n{text}", nl=False)
     if record.source_changed:
@@ -69,17 +73,15 @@ def replay_command(ctx: click.Context, recorded: str, *, name: str | None, engin
     ctx.exit(int(bool(findings)))
 
 
-def _broken_off(record: Recorded, finding: Finding) -> bool:
-    """Say whether only the record ended there, not the run."""
-    return finding.kind == STEP_LIMIT and record.ending == STOPPED
-
-
-def _object(record: Recorded, steps: int, ending: str, findings: Sequence[Finding]) -> dict[str, object]:
+def _object(
+    record: Recorded, steps: int, ending: str, findings: Sequence[Finding], *, cut_short: bool
+) -> dict[str, object]:
     return {
         "kernel": record.kernel.ref,
         **case_fields(record),
         "steps": steps,
         "ending": ending,
+        "cut_short": cut_short,
         "failure": bool(findings),
         "source_changed": record.source_changed,
         "findings": [finding.to_json() for finding in findings],

@@ -51,11 +51,13 @@ def shrink_command(recorded: str, *, name: str | None, save: Path | None) -> Non
     """  # noqa: D301 - click keeps the lines after a backspace as they are
     record = load(recorded, name)
     warn_if_changed(record)
-    run = replay(record.data, record.kernel).run
-    case = run.case if run.ending == STEP_LIMIT else Case(record.kernel, **case_fields(record))
-    symptoms = Symptoms(case)
+    again = replay(record.data, record.kernel)
+    run = again.run
+    whole = Case(record.kernel, **case_fields(record))
+    case = run.case if run.ending == STEP_LIMIT else whole
+    symptoms = Symptoms(whole if again.cut_short else case)
     run.trace = None  # what is left of a failure without a record is what shrinking can look for
-    kinds = {finding.kind for finding in symptoms.findings(run)}
+    kinds = {finding.kind for finding in again.failures(symptoms.findings(run))}
     if not kinds:
         raise MisuseError("the recorded run shows no failure that its schedule decides, so there is nothing to shrink")
 
@@ -66,8 +68,10 @@ def shrink_command(recorded: str, *, name: str | None, save: Path | None) -> Non
     shrunk = simulate(case, Replay(choices), record=SCHEDULER)
     path = _path(record, save)
     if path is not None:
-        _write(shrunk, path, known=record, findings=symptoms.findings(shrunk))
-    token = encode(Token.of(case.header(SCHEDULER), choices, ending=shrunk.ending))
+        _write(shrunk, path, known=record, findings=again.failures(symptoms.findings(shrunk)))
+    header = case.header(SCHEDULER)
+    header.max_steps = None if again.cut_short else case.max_steps  # where a record was cut, no limit was met
+    token = encode(Token.of(header, choices, ending=shrunk.ending))
     click.echo(f"before  {_size(run.choices)}")
     click.echo(f"after   {_size(choices)}")
     if path is not None:

@@ -173,11 +173,11 @@ def _asked(record: Token | Trace, ranks: int) -> tuple[str, int]:
 def _replay(record: Token | Trace, launched: Launched) -> int:
     """Do a recorded run of the script's calls again, and show what it showed; return the exit status."""
     kernel = launched.kernel(launched.memory)
-    again = replay(record, kernel)
+    again = replay(record, kernel, max_steps=launched.max_steps)
     case = Case(kernel, launched.session.ranks, 1, launched.memory, launched.seed, launched.max_steps)
     symptoms = Symptoms(case)
-    findings = symptoms.findings(again.run)
-    text = run_text(again.run, findings, symptoms.differences(again.run))
+    findings = again.failures(symptoms.findings(again.run))
+    text = run_text(again.run, findings, symptoms.differences(again.run), cut_short=again.cut_short)
     click.echo(f"replayed {again.steps} steps of {case_text(case)}\n{text}", nl=False)
     if again.source_changed:
         click.echo("asyncsim: it agrees to the end; but the script has changed", err=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from asyncsim.trace.columns import Columns
+from asyncsim.trace.digest import check_nesting
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import Collective, Event
 from asyncsim.trace.late import index_of
@@ -151,6 +152,8 @@ class Recorder:
         """Note that a task, which runs just now, takes part in a collective."""
         if not isinstance(name, str) or not name:
             raise MisuseError(f"rank {rank.actor.rank}: collective({name!r}); a collective is named by a short text")
+        for key, value in facts.items():
+            check_nesting(value, f"rank {rank.actor.rank}: collective(..., {key}=...)")
         said = tuple(sorted((key, _fact(rank, key, value)) for key, value in facts.items()))
         at = self._sites.here(sys._getframe(2))  # noqa: SLF001 - the caller of `Rank.collective`, which called this
         actor = rank.actor

@@ -13,7 +13,6 @@ from asyncsim.machine.case import Case
 from asyncsim.pytest_plugin.collecting import judged_of
 from asyncsim.pytest_plugin.naming import name_by_file
 from asyncsim.trace.errors import DivergenceError, KernelError, TraceError
-from asyncsim.trace.event import STEP_LIMIT, STOPPED
 from asyncsim.trace.jsonl import read_trace
 from asyncsim.trace.token import PREFIX, Token, decode
 from asyncsim.views.report import case_text
@@ -78,18 +77,18 @@ def follow(record: Token | Trace, kernel: Kernel) -> None:
     except KernelError as error:
         told = f"replayed {len(error.trace.events)} steps; the kernel raises: {error}"
     else:
-        told = _failure(record, again, kernel)
+        told = _failure(again, kernel)
     if told:
         pytest.fail(told, pytrace=False)
 
 
-def _failure(record: Token | Trace, again: Replayed, kernel: Kernel) -> str:
+def _failure(again: Replayed, kernel: Kernel) -> str:
     """Say what fails in a run that was done again; nothing: empty."""
     run = again.run
     case = run.case
     # Without the limit of steps that a replay has.
     symptoms = Symptoms(Case(kernel, case.ranks, case.calls, case.memory, case.seed, edits=case.edits))
-    findings = [found for found in symptoms.findings(run) if not _broken_off(record, found.kind)]
+    findings = again.failures(symptoms.findings(run))
     if not findings:
         return ""
     return f"replayed {again.steps} steps of {case_text(case)}\n{run_text(run, findings, symptoms.differences(run))}"
@@ -125,10 +124,3 @@ def _same_case(record: Token | Trace, ranks: int, how: Mapping[str, Any]) -> boo
     counted = record.ranks if isinstance(record, Token) else record.header.world.ranks
     asked = (ranks, how.get("calls", 2), how.get("memory", "sc"), how.get("seed", 0))
     return (counted, was.calls, was.memory, was.seed) == asked
-
-
-def _broken_off(record: Token | Trace, kind: str) -> bool:
-    """Say whether only the record ended there, not the run."""
-    footer = None if isinstance(record, Token) else record.footer
-    ending = record.ending if isinstance(record, Token) else None if footer is None else footer.ending
-    return kind == STEP_LIMIT and ending == STOPPED

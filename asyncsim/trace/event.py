@@ -81,6 +81,7 @@ class Header:
         edits: what was removed from or added to the kernel.
         version: the asyncsim that recorded it.
         recorded: "elsewhere" if it was no asyncsim, but a real kernel that was instrumented.
+        max_steps: how long a run may be, if the case says so itself; a token keeps it, a file does not.
 
     """
 
@@ -94,6 +95,7 @@ class Header:
     edits: tuple[str, ...] = ()
     version: str = VERSION
     recorded: str = ""
+    max_steps: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

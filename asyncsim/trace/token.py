@@ -17,7 +17,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from asyncsim.trace.errors import TraceError
-from asyncsim.trace.event import ENDINGS
+from asyncsim.trace.event import ENDINGS, STEP_LIMIT
 from asyncsim.trace.strict import MAX_CALLS, MAX_RANKS, BadFieldError, Fields, parse_json, text_in
 from asyncsim.trace.values import hex_in
 
@@ -52,6 +52,7 @@ class Token:
         choices: the actors by name, step by step.
         edits: what was removed from or added to the kernel.
         ending: how the run ended; None if that is not known.
+        limit: after how many steps it had to end, if its ending is that it did not, and the case said so itself.
 
     """
 
@@ -65,6 +66,7 @@ class Token:
     choices: tuple[str, ...]
     edits: tuple[str, ...] = ()
     ending: str | None = None
+    limit: int | None = None
 
     @classmethod
     def of(cls, header: Header, choices: Sequence[str], *, ending: str | None = None) -> Token:
@@ -72,6 +74,7 @@ class Token:
         return cls(
             kernel=header.kernel, source=header.source, ranks=header.world.ranks, calls=header.calls,
             memory=header.memory, seed=header.seed, choices=tuple(choices), edits=tuple(header.edits), ending=ending,
+            limit=header.max_steps if ending == STEP_LIMIT else None,
         )  # fmt: skip
 
 
@@ -87,6 +90,7 @@ def encode(token: Token) -> str:
         "kernel": token.kernel, "source": token.source, "ranks": token.ranks, "calls": token.calls,
         "memory": token.memory, "seed": token.seed, "edits": list(token.edits), "actors": list(numbers),
         **({} if token.ending is None else {"ending": token.ending}),
+        **({} if token.limit is None else {"limit": token.limit}),
     }  # fmt: skip
     text = f"{json.dumps(head, separators=(',', ':'))}\n{','.join(runs)}"
     return PREFIX + base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).rstrip(b"=").decode()
@@ -124,10 +128,11 @@ def _decode(text: str) -> Token:
     edits = tuple(text_in(edit, "an edit") for edit in fields.items("edits"))
     actors = [text_in(actor, "an actor") for actor in fields.items("actors")]
     ending = fields.choice("ending", ENDINGS) if "ending" in fields else None
+    limit = fields.integer("limit", 0) if "limit" in fields else None
     fields.end()
     return Token(
         kernel=kernel, source=source, ranks=ranks, calls=calls, memory=memory, seed=seed,
-        choices=tuple(_choices(runs, actors)), edits=edits, ending=ending,
+        choices=tuple(_choices(runs, actors)), edits=edits, ending=ending, limit=limit,
     )  # fmt: skip
 
 

@@ -18,18 +18,27 @@ if TYPE_CHECKING:
 SHOWN = 8
 
 
-def run_text(run: Run, findings: Sequence[Finding], differences: Sequence[tuple[int, int, Difference]]) -> str:
+def run_text(
+    run: Run,
+    findings: Sequence[Finding],
+    differences: Sequence[tuple[int, int, Difference]],
+    *,
+    cut_short: bool = False,
+) -> str:
     """Return what went wrong in a run, with a line feed at its end; or that nothing did.
 
     Args:
         run: recorded, if a hang is to be explained.
         findings: what is wrong with it.
         differences: (call, rank, difference) of each wrong result.
+        cut_short: it was stopped because no more of it was recorded.
 
     """
-    if not findings:
-        return "no failure: no result is wrong, and nobody hangs\n"
     lines: list[str] = []
+    if cut_short:
+        lines.append(f"cut short: the record ends after {len(run.choices)} steps, and the run would go on from there")
+    if not findings:
+        lines.append("no failure until there" if cut_short else "no failure: no result is wrong, and nobody hangs")
     for finding in findings:
         if finding.kind == "wrong-result" and differences:
             results = run.case.calls * run.case.ranks

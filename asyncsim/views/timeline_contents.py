@@ -99,7 +99,8 @@ class Contents:
 
     def __init__(self, trace: Trace) -> None:
         """Go through the steps once, and add up what was added."""
-        self._layouts: dict[str, WindowLayout] = {window.name: window for window in trace.header.world.windows}
+        # By slot: a window that is over another one starts as that one does.
+        self._layouts: dict[int, WindowLayout] = {window.first_slot: window for window in trace.header.world.windows}
         self._writes: dict[int, list[tuple[int, Spans]]] = {}
         self._data: dict[int, Data] = {}
         for step, event in enumerate(trace.events):
@@ -144,7 +145,7 @@ class Contents:
             if not common:
                 continue
             writers.append(writer)
-            whole = data if spans == region.spans and left == region.spans else None
+            whole = _as_seen(region, data) if spans == region.spans and left == region.spans else None
             if isinstance(data, bytes):
                 _note(known, common, spans, data)
             left = _without(left, spans)
@@ -152,7 +153,7 @@ class Contents:
                 break
         if left and (far is None or len(self._writes.get(region.slot, ())) < far):
             writers.append(START)
-            _note_start(known, left, self._layouts[region.window])
+            _note_start(known, left, self._layouts[region.slot - region.owner], INLINE * region.dtype.itemsize)
         return Seen(whole or _assembled(region, known), tuple(writers))
 
     def _latest(
@@ -173,6 +174,11 @@ def sum_of(region: Region, base: Data, data: Data) -> Data:
     with np.errstate(all="ignore"):
         total: np.ndarray[Any, Any] = np.frombuffer(base, region.dtype) + np.frombuffer(data, region.dtype)
     return total.astype(region.dtype).tobytes()
+
+
+def _as_seen(region: Region, data: Data) -> Data:
+    """Return what a region holds after all of it was written, perhaps as elements of another size."""
+    return Digest(data.hex, elements_of(region)) if isinstance(data, Digest) else data
 
 
 def elements_of(region: Region) -> int:
@@ -224,10 +230,10 @@ def _note(known: dict[int, int], common: Spans, spans: Spans, data: bytes) -> No
         at += high - low
 
 
-def _note_start(known: dict[int, int], left: Spans, layout: WindowLayout) -> None:
-    """Note what was there when the run began, unless a seed made it, or it is much."""
+def _note_start(known: dict[int, int], left: Spans, layout: WindowLayout, most: int) -> None:
+    """Note what was there when the run began, unless a seed made it, or it is more than so many bytes."""
     size = layout.dtype.itemsize
-    if layout.dirty == "random" or sum(high - low for low, high in left) > INLINE * size:
+    if layout.dirty == "random" or sum(high - low for low, high in left) > most:
         return
     element = np.array(0 if layout.dirty is None else layout.dirty).astype(layout.dtype).tobytes()
     for low, high in left:

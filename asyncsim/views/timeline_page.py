@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 from asyncsim.trace.event import Digest
 from asyncsim.trace.op import WAIT
 from asyncsim.trace.region import SYMBOLS
-from asyncsim.trace.values import INLINE, dtype_name
+from asyncsim.trace.values import INLINE
 from asyncsim.views.timeline import GROUPS, group_of, title_of
 from asyncsim.views.timeline_contents import read_by, written_by
 from asyncsim.views.timeline_orders import Turn, elements_text, orders_of, value_text
+from asyncsim.views.timeline_places import Places
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).parent / "page"
 SCRIPTS = ("run.js", "canvas.js", "tables.js", "cards.js", "main.js")
 _MOST_TEXT = 600
-_MOST_PIECES = 64
-"""A region of more pieces than this is shown as the whole range that it lies in."""
 _REPEATING = ("lane", "call", "phase", "site", "have", "after", "bare", "value", "put", "released")
 """Columns in which neighbours are often the same; they are written as runs."""
 _EXACT = 1 << 53
@@ -160,8 +159,8 @@ class _Columns:
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
         self._ops, self._phases, self._sites = _Table(), _Table(), _Table()
-        self._values, self._cells, self._places = _Table(), _Table(), _Table()
-        self._kinds, self._accesses = _Table(), _Table()
+        self._values, self._cells, self._kinds = _Table(), _Table(), _Table()
+        self._places = Places(timeline.trace.header.world)
         self._cell_slots: dict[int, int] = {}
         self._rows = [self._row(step, event) for step, event in enumerate(timeline.events)]
 
@@ -177,15 +176,12 @@ class _Columns:
         return {
             "columns": columns,
             "time": times if len(known) == len(times) > 0 and known == sorted(known) else None,
-            "kinds": self._kinds.rows, "accesses": self._accesses.rows, "ops": self._ops.rows,
+            "kinds": self._kinds.rows, "ops": self._ops.rows,
             "phases": [_cut(text) for text in self._phases.rows],
             "sites": [_cut(text) for text in self._sites.rows], "values": self._values.rows,
-            "cells": self._cells.rows, "places": self._places.rows,
+            "cells": self._cells.rows,
             "signals": [[each.name, list(each.shape), _number(each.start)] for each in world.signals],
-            "windows": [
-                [each.name, list(each.shape), dtype_name(each.dtype), _start(each.initialised, each.dirty)]
-                for each in world.windows
-            ],
+            **self._places.tables(),
         }  # fmt: skip
 
     def _row(self, step: int, event: Event) -> tuple[Any, ...]:
@@ -213,11 +209,11 @@ class _Columns:
         key = (
             op.actor.name, op.kind, op.how, op.amount, op.consume, op.late, op.relaxed, op.link,
             None if op.cell is None else op.cell.slot,
-            tuple((access.region.slot, access.region.box, access.region.part, access.mode) for access in op.accesses),
+            tuple((at.region.window, at.region.slot, at.region.box, at.region.part, at.mode) for at in op.accesses),
         )  # fmt: skip
         kind = self._kinds.number(op.kind, [GROUPS.index(group_of(op.kind)), op.kind])
         text = _cut(str(op).removeprefix(op.kind))
-        row: list[Any] = [kind, text, self._cell(event), self._access(read), self._access(written)]
+        row: list[Any] = [kind, text, self._cell(event), self._places.number(read), self._places.number(written)]
         if op.actor.name != str(op.actor.rank):
             row.append(op.actor.name)
         return self._ops.number(key, row)
@@ -234,19 +230,6 @@ class _Columns:
             self._cell_slots[cell.slot] = known
         return known
 
-    def _access(self, access: Access | None) -> int:
-        """Return the number of the place and the runs of elements within it; -1 for no access."""
-        if access is None:
-            return -1
-        region, size = access.region, access.region.dtype.itemsize
-        windows = self._timeline.trace.header.world.windows
-        number = next(number for number, each in enumerate(windows) if each.name == region.window)
-        place = self._places.number(region.slot, [number, region.owner])
-        runs = [[low // size, high // size] for low, high in region.spans]
-        if len(runs) > _MOST_PIECES:
-            runs = [[runs[0][0], runs[-1][1]]]
-        return self._accesses.number((region.slot, region.spans), [place, runs])
-
     def _value(self, data: Data, access: Access) -> int:
         dtype = access.region.dtype
         key = (dtype, data)
@@ -254,12 +237,6 @@ class _Columns:
             return self._values.number(key, elements_text(data, dtype))
         text = "not in the trace" if data is None else value_text(data, dtype)
         return self._values.number(key, text if not isinstance(data, Digest) else value_text(data, dtype))
-
-
-def _start(initialised: bool, dirty: object) -> str:  # noqa: FBT001 - a field of the declaration
-    """Say what a window held when the run began."""
-    held = "0" if dirty is None else "random" if dirty == "random" else str(dirty)
-    return held if initialised else f"{held}, unwritten"
 
 
 def _number(value: int | None) -> int | str | None:

@@ -57,7 +57,7 @@ class Run {
   kind(step) { return this.kinds[this.ops[this.op[step]][0]][1]; }
   text(step) { return this.kind(step) + this.ops[this.op[step]][1]; }
   cell(step) { return this.ops[this.op[step]][2]; } // its number, or -1
-  read(step) { return this.accesses[this.ops[this.op[step]][3]]; } // [place, runs of elements], or undefined
+  read(step) { return this.accesses[this.ops[this.op[step]][3]]; } // [place, runs of units, view], or undefined
   written(step) { return this.accesses[this.ops[this.op[step]][4]]; }
 
   who(step) {
@@ -125,7 +125,7 @@ function spread(runs, column) {
   return column;
 }
 
-// Pieces are [low, high, step, value, offset]: elements from low to high were written by that step.
+// Pieces are [low, high, step, value, offset]: units from low to high were written by that step.
 function overwritten(pieces, fresh) {
   const [low, high] = fresh, made = [];
   let placed = false;
@@ -138,6 +138,12 @@ function overwritten(pieces, fresh) {
   }
   if (!placed) made.push(fresh);
   return made;
+}
+
+// Units low to high of a memory, as elements of an array of which each takes so many: the first one, the one after the
+// last, and whether they are whole. Through a narrower view a part of an element can be overwritten.
+function elementsOf(low, high, units) {
+  return [Math.floor(low / units), Math.ceil(high / units), low % units === 0 && high % units === 0];
 }
 
 // Elements low to high of an array of this shape, as an index expression.

@@ -118,24 +118,29 @@ class Tables {
       run.places.forEach(([which, owner], place) => {
         if (which !== window || !chosen.has(owner)) return;
         const pieces = state.slots[place] || [];
-        const list = pieces.slice(0, PIECES).map((piece) => this.#piece(piece, shape, step, read && read[0] === place ? read[1] : null));
+        const list = pieces.slice(0, PIECES).map((piece) => this.#piece(piece, window, step, read && read[0] === place ? read[1] : null));
         if (!pieces.length) list.push(make("li", { class: "piece start" }, `as at the start: ${start}`));
         if (pieces.length > PIECES) list.push(make("li", {}, `and ${pieces.length - PIECES} more pieces`));
         rows.push([owner, make("tr", { class: written && written[0] === place ? "touched" : null },
           make("th", { scope: "row" }, `rank ${owner}`), make("td", { class: "pieces" }, make("ul", {}, ...list)))]);
       });
       rows.sort((a, b) => a[0] - b[0]);
-      return this.#table(`window ${name}`, `shape ${tuple(shape)}, ${dtype}, starts as ${start}`, ["at", "contents, and who wrote them"],
+      const seen = run.views.filter((view) => view[3] === window).map((view) => `, also ${view[0]} ${tuple(view[1])}, ${view[2]}`);
+      return this.#table(`window ${name}`, `shape ${tuple(shape)}, ${dtype}, starts as ${start}${seen.join("")}`, ["at", "contents, and who wrote them"],
         rows.map((row) => row[1]), "No region was touched.");
     });
   }
 
-  #piece([low, high, by, value, offset], shape, step, readRuns) {
+  #piece([low, high, by, value, offset], window, step, readRuns) {
     const run = this.run, changed = by === step;
     const looked = !changed && readRuns && readRuns.some(([a, b]) => a < high && low < b);
+    const view = run.written(by)[2]; // it is shown as what it was written as
+    const [name, shape, , , units] = view === undefined ? ["", ...run.windows[window].slice(1)] : run.views[view];
+    const [first, last, whole] = elementsOf(low, high, units);
+    const from = Math.floor(offset / units);
     return make("li", { class: `piece${changed ? " changed" : looked ? " looked" : ""}` },
-      make("span", { class: "where" }, placeText(shape, low, high)),
-      make("span", { class: "value" }, run.valueText(value, offset, high - low)),
+      make("span", { class: "where" }, `${whole ? "" : "a part of "}${name}${placeText(shape, first, last)}`),
+      make("span", { class: "value" }, run.valueText(value, from, last - first)),
       make("button", { type: "button", class: "step", title: run.sentence(by), click: () => this.go(by) }, `step ${by}`),
       changed ? make("span", { class: "hidden" }, " changed") : looked ? make("span", { class: "hidden" }, " read by this step") : null);
   }
