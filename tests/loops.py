@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 
 STORE, LOAD, NOTIFY, WAIT, BARRIER = "store", "load", "notify", "wait", "barrier"
 Body = list[tuple[str, int]]
+MOST = 127
+"""What a cell of int8 holds at most."""
 
 
-def looped(rng: random.Random) -> tuple[Kernel, int]:
-    """Return a kernel and the number of its ranks."""
+def looped(rng: random.Random, *, room: int | None = None) -> tuple[Kernel, int]:
+    """Return a kernel and the number of its ranks; with `room`, its cells start so little below the end of int8."""
     ranks = rng.choice((2, 2, 3))
     bodies: list[Body] = [[] for _ in range(ranks)]
     for me, body in enumerate(bodies):
@@ -30,15 +32,18 @@ def looped(rng: random.Random) -> tuple[Kernel, int]:
     if rng.random() < 0.3:
         for body in bodies:
             _insert(rng, body, (BARRIER, 0))
-    return _kernel(bodies, rng.choice((1, 1, 2, 3)), cleaning=rng.random() < 0.4), ranks
+    buffers, cleaning = rng.choice((1, 1, 2, 3)), rng.random() < 0.4
+    return _kernel(bodies, buffers, cleaning=cleaning, room=room), ranks
 
 
 def _insert(rng: random.Random, body: Body, op: tuple[str, int]) -> None:
     body.insert(rng.randint(0, len(body)), op)
 
 
-def _kernel(bodies: list[Body], buffers: int, *, cleaning: bool) -> Kernel:
-    memory = [Window("w", (buffers,), initialised=True), Signal("credit", (1,)), Signal("meeting", ("P",))]
+def _kernel(bodies: list[Body], buffers: int, *, cleaning: bool, room: int | None) -> Kernel:
+    start = 0 if room is None else MOST - room
+    credit_cell = Signal("credit", (1,), "int32" if room is None else "int8", start=start)
+    memory = [Window("w", (buffers,), initialised=True), credit_cell, Signal("meeting", ("P",))]
 
     @kernel(memory=memory)
     async def loop(rank: Rank, w: Any, credit: Any, meeting: Any) -> None:
@@ -51,7 +56,7 @@ def _kernel(bodies: list[Body], buffers: int, *, cleaning: bool) -> Kernel:
             elif what == NOTIFY:
                 await rank.notify(credit.at(number)[0], 1)
             elif what == WAIT:
-                await _take(rank, credit, number, cleaning=cleaning)
+                await _take(rank, credit, number, start, cleaning=cleaning)
             else:
                 for other in rank.peers:
                     await rank.notify(meeting.at(other)[rank.id], 1)
@@ -61,10 +66,10 @@ def _kernel(bodies: list[Body], buffers: int, *, cleaning: bool) -> Kernel:
     return loop
 
 
-async def _take(rank: Rank, credit: Any, number: int, *, cleaning: bool) -> None:
+async def _take(rank: Rank, credit: Any, number: int, start: int, *, cleaning: bool) -> None:
     """Wait for so many credits of this call, and give them back or let them add up."""
     if cleaning:
-        await rank.wait(credit[0] >= number)
+        await rank.wait(credit[0] >= start + number)
         await rank.notify(credit[0], -number)
     else:
-        await rank.wait(credit[0] >= number * (rank.call + 1))
+        await rank.wait(credit[0] >= start + number * (rank.call + 1))

@@ -195,11 +195,11 @@ def test_ctrl_c_within_the_check_at_a_few_ranks_ends_the_whole(monkeypatch):
     tried = []
     whole = suspects.witness
 
-    async def pressed(case, *arguments, **options):
-        tried.append(case.ranks)
-        if case.ranks == 2:
+    async def pressed(judge, *arguments, **options):
+        tried.append(judge.case.ranks)
+        if judge.case.ranks == 2:
             raise KeyboardInterrupt
-        return await whole(case, *arguments, **options)
+        return await whole(judge, *arguments, **options)
 
     monkeypatch.setattr(suspects, "witness", pressed)
     report = check(no_post_barrier, ranks=3)

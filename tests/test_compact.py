@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -203,5 +204,118 @@ def test_pairs_are_the_same_however_few_are_looked_at_together(monkeypatch):
 def test_a_run_whose_vectors_would_be_too_many_is_left_to_the_events(monkeypatch):
     trace = fair_run(Case(kernels.reduce_scatter.builtin, 4))
     monkeypatch.setattr(segments, "MOST_NUMBERS", 10)
+    assert analyse_columns(in_columns(trace), in_columns(trace)) is None
+    assert said(analyse(in_columns(trace))) == said(analyse(trace))
+
+
+LARGE = [1, 7, 2**30, 2**31 - 1, 2**31, 2**52, 2**53 + 1, 2**61, 2**62, 2**63 - 1]
+STARTS = [0, 1, -1, 2**52, 2**62, 2**63 - 1, -(2**31), -(2**62), -(2**63)]
+
+
+def large_numbers(rng):
+    """Return a kernel of two ranks whose cells of int64 start anywhere and move by as much as they can hold."""
+    memory, notifies, threshold = [Window("data", (1,), initialised=True)], [], []
+    sizes, starts = rng.choice(((LARGE, STARTS), (LARGE[:5], STARTS[:3])))
+    for number in range(2):
+        start, amounts = (
+            rng.choice(starts),
+            [rng.choice((-1, 1, 1)) * rng.choice(sizes) for _ in range(rng.randint(1, 3))],
+        )
+        wrap = rng.random() < 0.3
+        memory.append(Signal(f"cell{number}", (1,), "int64", start=start, wrap=wrap, self_cleaning=rng.random() < 0.3))
+        notifies.append([amount if wrap else abs(amount) for amount in amounts])
+        threshold.append(min(max(start + rng.choice((0, 1, *amounts, sum(amounts))), -(2**63)), 2**63 - 1))
+    above = rng.random() < 0.5
+
+    @kernel(memory=memory)
+    async def moves(rank, data, *cells):
+        if rank.id == 0:
+            await rank.store(data.at(1)[0], 1.0)
+            for cell, amounts in zip(cells, notifies, strict=True):
+                for amount in amounts:
+                    await rank.notify(cell.at(1)[0], amount)
+        else:
+            for cell, least in zip(cells, threshold, strict=True):
+                await rank.wait(cell[0] > least if above else cell[0] >= least)
+            await rank.load(data[0])
+
+    return moves
+
+
+def test_columns_say_of_large_numbers_what_events_say(pytestconfig):
+    rng = random.Random(64)  # noqa: S311 - dice, no secret
+    decided, told = 0, set()
+    for _ in range(4_000 if pytestconfig.getoption("--thorough") else 400):
+        trace = fair_run(Case(large_numbers(rng), 2, 1))
+        found = analyse(trace)
+        told.add((trace.footer.ending, *(finding.kind for finding in found.findings)))
+        assert said(analyse(in_columns(trace))) == said(found)
+        decided += analyse_columns(in_columns(trace), in_columns(trace)) is not None
+    assert decided > 5
+    assert {("complete",), ("complete", "race"), ("complete", "leftover-credit")} <= told
+
+
+@kernel(memory=[Signal("cell", (2,), np.int64, start=2**63 - 1, wrap=True)])
+async def wraps_at_the_end(rank, cell):
+    """The wait holds only before the notify comes."""
+    if rank.id == 0:
+        await rank.wait(cell[0] >= 1)
+    if rank.id == 1:
+        await rank.notify(cell.at(0)[0], 1)
+
+
+@kernel(memory=[Signal("cell", (2,), np.int64, self_cleaning=True)])
+async def leaves_one(rank, cell):
+    """2**53 + 1 is no float64."""
+    if rank.id == 1:
+        await rank.notify(cell.at(0)[0], 2**53 + 1)
+    if rank.id == 0:
+        await rank.wait(cell[0] >= 1)
+        await rank.notify(cell[0], -(2**53))
+
+
+@kernel(memory=[Signal("cell", (2,), np.int64, start=-(2**63)), Window("data", (1,), initialised=True)])
+async def needs_much(rank, cell, data):
+    """What the wait needs in all is no int64."""
+    if rank.id == 1:
+        await rank.store(data.at(0)[0], 1.0)
+        await rank.notify(cell.at(0)[0], 2**63 - 1)
+        await rank.notify(cell.at(0)[0], 2**62)
+    if rank.id == 0:
+        await rank.wait(cell[0] >= 2**62 - 1)
+        await rank.load(data[0])
+
+
+@kernel(memory=[Signal("cell", (1,), np.int64), Window("data", (1,), initialised=True)])
+async def needs_one_more_than_the_largest(rank, cell, data):
+    """All amounts are kept in 32 bits; what more than the largest of them needs is not."""
+    if rank.id == 1:
+        await rank.store(data.at(0)[0], 1.0)
+        await rank.notify(cell.at(0)[0], 2**30)
+        await rank.notify(cell.at(0)[0], 2**30)
+    if rank.id == 0:
+        await rank.wait(cell[0] > 2**31 - 1)
+        await rank.load(data[0])
+
+
+@pytest.mark.parametrize(
+    ("given", "kinds"),
+    [
+        (wraps_at_the_end, ["overflow"]),
+        (leaves_one, ["leftover-credit"]),
+        (needs_much, []),
+        (needs_one_more_than_the_largest, []),
+    ],
+)
+@pytest.mark.parametrize("ranks", [3, 33])
+def test_numbers_at_the_end_of_64_bits_are_judged_alike_among_few_and_many(given, kinds, ranks):
+    trace = simulate(Case(given, ranks, 1), Fifo(), record="fifo", engine="direct").trace
+    assert isinstance(trace.events, Columns) == (ranks == 33)
+    assert [finding.kind for finding in analyse(trace).findings] == kinds
+
+
+def test_cells_and_credits_too_many_for_one_number_are_left_to_the_events(monkeypatch):
+    trace = fair_run(Case(kernels.reduce_scatter.builtin, 4))
+    monkeypatch.setattr(segments, "MOST_KEY", 10)
     assert analyse_columns(in_columns(trace), in_columns(trace)) is None
     assert said(analyse(in_columns(trace))) == said(analyse(trace))

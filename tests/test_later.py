@@ -20,7 +20,7 @@ c = Signal("c", (1,))
     [
         (builtin, 2, "and for any number of calls, if later ones issue the same operations: call 1 begins as call 0"),
         (hand, 1, "not for 2 calls: then the analysis finds something; judge it with --calls 2"),
-        (double_buffer, 2, "and for up to 2147483644 calls"),
+        (double_buffer, 2, "and for up to 2147483647 calls"),
     ],
 )
 def test_a_proof_says_how_far_it_reaches(given, calls, said):
@@ -123,7 +123,7 @@ def test_a_kernel_that_cannot_be_called_once_more_is_judged_for_its_calls_only()
 @pytest.fixture
 def many(monkeypatch):
     """Let six ranks be many."""
-    monkeypatch.setattr("asyncsim.checking.check.MANY_RANKS", 6)
+    monkeypatch.setattr("asyncsim.checking.suspects.MANY_RANKS", 6)
     monkeypatch.setattr("asyncsim.machine.course.COMPACT_RANKS", 6)
 
 
@@ -219,7 +219,7 @@ def test_a_cell_that_wraps_leaves_its_range_too():
     async def wraps(rank, small):
         await rank.notify(small[0], 1)
 
-    assert check(wraps, ranks=2).later.startswith("and for up to 126 calls")
+    assert check(wraps, ranks=2).later.startswith("and for up to 127 calls")
 
 
 @pytest.mark.usefixtures("many")

@@ -138,22 +138,115 @@ async def test_other_collectives_and_more_facts_are_told_apart():
     assert "ranks 1, 2 call all_gather(shape=(4))" in mismatch.why
 
 
-async def test_streams_are_compared_with_their_like():
-    async def work(rank, number, first):
-        rank.collective("all_reduce", bucket=number)
+A, B, C = ("all_gather", {}), ("barrier", {}), ("broadcast", {"root": 0})
+
+
+async def says_all(rank, first, *said):
+    """Say one collective after the other."""
+    for name, facts in said:
+        rank.collective(name, **facts)
         await rank.notify(first[0], 0)
 
-    async def program(rank, first, *, swapped):
-        order = (1, 0) if swapped and rank.id == 1 else (0, 1)
-        streams = [await rank.start(work, number, first) for number in order]
-        for stream in streams:
-            await rank.join(stream)
 
-    swapped = alone(program, first).variant(swapped=True)
-    report = await check.aio(swapped, ranks=2, calls=1)
+async def says_at_once(rank, first, *streams):
+    """Say the first ones oneself, the others in a stream each."""
+    started = [await rank.start(says_all, first, *said) for said in streams[1:]]
+    await says_all(rank, first, *streams[0])
+    for stream in started:
+        await rank.join(stream)
+
+
+def says_by_rank(*of_ranks):
+    async def program(rank, first):
+        await says_at_once(rank, first, *of_ranks[rank.id])
+
+    return program
+
+
+RIGHT = {
+    "streams are started in another order": ([[], [A], [B]], [[], [B], [A]]),
+    "one rank leaves it to a stream": ([[A]], [[], [A]]),
+    "what is a stream's at one rank is the task's own at the other": ([[A], [B]], [[B], [A]]),
+    "one rank calls in a row what another calls at once": ([[A, B, C]], [[B], [A], [C]], [[A, B, C]]),
+}
+WRONG = {
+    "another root": ([[C]], [[], [("broadcast", {"root": 1})]]),
+    "another root in one of two streams": ([[A], [C]], [[A], [("broadcast", {"root": 1})]]),
+    "one that a rank leaves out": ([[A], [B]], [[A], [B]], [[A]]),
+    "one that a rank calls once more": ([[A], [B]], [[A], [B, B]]),
+    "an order of those who call in a row": ([[A, B]], [[A], [B]], [[B, A]]),
+    "an order within a stream": ([[], [A, B]], [[B, A]]),
+}
+
+
+@pytest.mark.parametrize("how", RIGHT)
+async def test_collectives_of_streams_may_be_called_in_any_order(how):
+    of_ranks = RIGHT[how]
+    report = await judged(says_by_rank(*of_ranks), first, ranks=len(of_ranks), calls=2)
+    assert (report.verdict, report.findings) == ("PROVED", [])
+
+
+@pytest.mark.parametrize("how", WRONG)
+async def test_collectives_of_streams_that_do_not_match_are_found(how):
+    of_ranks = WRONG[how]
+    report = await judged(says_by_rank(*of_ranks), first, ranks=len(of_ranks))
     assert [finding.kind for finding in report.findings] == ["call-mismatch"]
-    report = await check.aio(alone(program, first).variant(swapped=False), ranks=2, calls=1)
-    assert report.verdict == "PROVED"
+    assert len(report.findings[0].sides) == 2
+
+
+async def test_a_mismatch_of_streams_names_what_only_some_call():
+    report = await judged(says_by_rank(*WRONG["another root in one of two streams"]), first, ranks=2)
+    why = report.findings[0].why
+    assert why.startswith(
+        "what streams call together, in any order, in call 0 is not the same on all ranks of the world, in its root: "
+    )
+    assert "rank 0 calls broadcast(root=0)" in why
+    assert "rank 1 calls broadcast(root=1)" in why
+
+
+async def test_a_stream_that_is_stuck_may_yet_come_to_its_collectives():
+    async def waits_first(rank, first, second):
+        await rank.wait(second[0] >= 1)  # nobody ever sends it: this is the mistake
+        await says_all(rank, first, B)
+
+    async def program(rank, first, second):
+        if rank.id == 2:
+            stream = await rank.start(waits_first, first, second)
+            await says_all(rank, first, A)
+            await rank.join(stream)
+        else:
+            await says_at_once(rank, first, [A], [B])
+
+    report = await judged(program, first, second)
+    assert [finding.kind for finding in report.findings] == ["deadlock"]
+
+
+async def test_a_collective_that_a_stuck_rank_alone_called_is_found():
+    async def waits_after(rank, first, second):
+        await says_all(rank, first, A)
+        await rank.wait(second[0] >= 1)
+
+    async def program(rank, first, second):
+        if rank.id == 2:
+            stream = await rank.start(waits_after, first, second)
+            await says_all(rank, first, B)
+            await rank.join(stream)
+        else:
+            await says_all(rank, first, B)
+
+    report = await judged(program, first, second)
+    assert [finding.kind for finding in report.findings] == ["call-mismatch", "deadlock"]
+    assert "rank 2 calls all_gather()" in report.findings[0].why
+
+
+async def test_streams_that_are_all_stuck_say_nothing_yet():
+    async def program(rank, first, second):
+        if rank.id == 0:
+            await says_at_once(rank, first, [A], [B])
+        await rank.wait(second[0] >= 1)
+
+    report = await judged(program, first, second)
+    assert [finding.kind for finding in report.findings] == ["deadlock"]
 
 
 async def test_the_verdict_is_the_same_from_any_reference_run():

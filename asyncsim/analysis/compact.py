@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from asyncsim.analysis.classes import MONOTONE, SELF_CLEANING, CellClass
+from asyncsim.analysis.exact import sums_are_exact
 from asyncsim.analysis.group import EXAMPLES
 from asyncsim.analysis.pairs import raced, touches_of
 from asyncsim.analysis.races import hazard_of, why_unordered
@@ -98,12 +99,14 @@ def clocks_of(trace: Trace) -> Segments | None:
 
 
 def _is_plain(trace: Trace, columns: Columns) -> bool:
-    """Say whether the run is complete, of plain operations, has no unwritten read and adds up no floats."""
+    """Say whether the run is complete, of plain operations and small numbers, has no unwritten read, adds no floats."""
     if trace.footer is None or trace.footer.ending != COMPLETE or model_of(trace.header.memory).late:
         return False
     steps = columns.steps
     sums = (access for place in columns.places for access in place if access.mode == ADD)
     if not len(columns) or any(access.region.dtype.kind not in "biu" for access in sums):
+        return False
+    if not sums_are_exact(trace.header.world, steps):
         return False
     waits, adds = steps.kind == KIND[WAIT], steps.kind == KIND[NOTIFY]
     return bool(

@@ -35,7 +35,8 @@ def leftover_credits(streams: Streams) -> Iterator[Suspect]:
     for history in streams.histories.values():
         layout = layouts[history.cell.signal]
         changes = [place for place, _, _ in history.adds] + history.sets
-        left = history.final - layout.start  # type: ignore[union-attr]
+        final = history.cell.wrapped(history.final) if history.cell.wrap else history.final
+        left = final - layout.start  # type: ignore[union-attr]
         if layout.self_cleaning and left and changes:  # type: ignore[union-attr]
             last = max(changes, key=lambda place: streams.event(place).step or 0)
 

@@ -127,7 +127,9 @@ def _changes(streams: Streams, wait: Event) -> list[Place]:
 def _after(event: Event) -> int:
     """Return the cell's value after a notify or a consuming wait."""
     have = event.have if event.have is not None else 0
-    return have - event.op.amount if event.op.kind == WAIT else have
+    if event.op.kind != WAIT or event.op.cell is None:
+        return have
+    return event.op.cell.wrapped(have - event.op.amount)
 
 
 def _last_change(streams: Streams, wait: Event) -> str:

@@ -148,7 +148,7 @@ class Progress:
         elif op.cell is not None:
             have = self.value(state, op.cell)
             if op.kind == WAIT and op.consume:
-                state.cells[op.cell.slot] = have - op.amount
+                state.cells[op.cell.slot] = _held(op.cell, have - op.amount)
             elif op.kind in (NOTIFY, PUT_SIGNAL):
                 have = state.cells[op.cell.slot] = _changed(op, have)
         state.at[number] += 1
@@ -210,5 +210,9 @@ def _changed(op: Op, value: int) -> int:
     """Return what a cell holds after a notify or a put with signal."""
     cell = op.cell
     assert cell is not None  # noqa: S101 - for the type checker: the caller knows
-    made = op.amount if op.how == SET else value + op.amount
-    return made if cell.low <= made <= cell.high or not cell.wrap else int(cell.wrapped(made))
+    return _held(cell, op.amount if op.how == SET else value + op.amount)
+
+
+def _held(cell: Cell, value: int) -> int:
+    """Return what a cell holds that was to hold a value: another one, where it wraps."""
+    return value if cell.low <= value <= cell.high or not cell.wrap else int(cell.wrapped(value))

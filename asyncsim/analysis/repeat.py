@@ -18,13 +18,15 @@ import numpy as np
 
 from asyncsim.analysis.compact import clocks_of
 from asyncsim.analysis.edges import edges_of
+from asyncsim.analysis.exact import sums_are_exact
 from asyncsim.analysis.frontiers import Frontiers
 from asyncsim.analysis.order import order_of
 from asyncsim.analysis.races import races
+from asyncsim.analysis.reach import Recorded, guarded_cells, limit_of, values_of
 from asyncsim.analysis.segments import located
 from asyncsim.analysis.streams import Streams
 from asyncsim.trace.columns import CONSUME, HOW, KIND, Columns
-from asyncsim.trace.op import NOTIFY, PUT_SIGNAL, TEST, WAIT
+from asyncsim.trace.op import TEST, WAIT
 
 if TYPE_CHECKING:
     from asyncsim.analysis.order import Order
@@ -39,7 +41,7 @@ class Beyond:
 
     Args:
         period: after which everything is as before.
-        limit: after so many calls some cell leaves its range; None: none ever does.
+        limit: for so many calls no cell leaves its range; None: none ever does. See `asyncsim.analysis.reach`.
         second_form: some actor can run away from a held one; it was let run on for ever.
 
     """
@@ -71,19 +73,21 @@ class Period:
 def period_of(trace: Trace) -> Period | None:
     """Return the first two boundaries of a run, call by call, that look alike; None if no two do.
 
-    At least one whole period of calls, from the second boundary on, must have been recorded.
+    At least one whole period of calls, from the second boundary on, must have been recorded. Of numbers too large
+    to reckon with here nothing is said.
     """
     columns = trace.events if isinstance(trace.events, Columns) else Columns.of(trace.events)
     calls = trace.header.calls
     steps = columns.steps
     if (
         not len(columns)
+        or not sums_are_exact(trace.header.world, steps)
         or (np.diff(steps.call) < 0).any()
         or any(actor.wire or actor.depth for actor in columns.actors)
     ):
         return None
     place = located(steps.actor, len(columns.actors))
-    values = _values(trace, columns)
+    values = values_of(trace.header.world, steps, calls)
     states = [_state(columns, place, values[call], call) for call in range(calls)]
     for second in range(1, calls):
         for first in range(second):
@@ -99,70 +103,13 @@ def _state(columns: Columns, place: Located, values: Numbers, call: int) -> list
     cell = steps.cell[own]
     relative = np.isin(steps.kind[own], (KIND[WAIT], KIND[TEST])) | (steps.how[own] == HOW["Set"])
     amount = np.where(relative, steps.amount[own] - values[cell], steps.amount[own])
-    return [steps.actor[own], steps.kind[own], steps.how[own], cell, steps.place[own], steps.flags[own], amount]
+    taken = np.where(steps.flags[own] & CONSUME != 0, steps.amount[own], 0)
+    operations = [steps.actor[own], steps.kind[own], steps.how[own], cell, steps.place[own], steps.flags[own]]
+    return [*operations, amount, taken]
 
 
 def _same(first: list[Numbers], second: list[Numbers]) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
-
-
-def _values(trace: Trace, columns: Columns) -> list[Numbers]:
-    """Return the value of every cell before each call."""
-    world, steps = trace.header.world, columns.steps
-    now = np.zeros(world.cells + 1, np.int64)  # one more, for the steps that have no cell
-    for signal in world.signals:
-        now[signal.first_slot : signal.first_slot + signal.cells_a_rank * world.ranks] = signal.start
-    values = []
-    changes = np.isin(steps.kind, (KIND[NOTIFY], KIND[PUT_SIGNAL])) | (steps.flags & CONSUME != 0)
-    for call in range(trace.header.calls):
-        values.append(now.copy())
-        own = np.flatnonzero(changes & (steps.call == call))
-        sets = np.flatnonzero(steps.how[own] == HOW["Set"])
-        last = 0
-        for at in [*sets.tolist(), len(own)]:
-            part = own[last:at]
-            taken = np.where(steps.flags[part] & CONSUME != 0, -steps.amount[part], steps.amount[part])
-            np.add.at(now, steps.cell[part], taken)
-            if at < len(own):
-                now[steps.cell[own[at]]] = steps.amount[own[at]]
-            last = at + 1
-    return values
-
-
-def _swings(columns: Columns, cells: int, calls: range) -> tuple[Numbers, Numbers]:
-    """Return all that is added to each cell within these calls, and all that is taken away."""
-    steps = columns.steps
-    adds = (steps.how == HOW["AtomicAdd"]) & (steps.cell >= 0) & np.isin(steps.call, np.array(calls))
-    gains, losses = np.zeros(cells + 1, np.int64), np.zeros(cells + 1, np.int64)
-    np.add.at(gains, steps.cell[adds], np.maximum(steps.amount[adds], 0))
-    np.add.at(losses, steps.cell[adds], np.minimum(steps.amount[adds], 0))
-    return gains, losses
-
-
-def _limit(trace: Trace, period: Period, *, running_away: bool) -> int | None:
-    """Return how many calls it takes until a cell leaves its range; None: none ever does.
-
-    Who can run away may add for ever before anybody takes it away again.
-    """
-    columns = trace.events if isinstance(trace.events, Columns) else Columns.of(trace.events)
-    world = trace.header.world
-    values = _values(trace, columns)
-    before = values[period.first]
-    gains, losses = _swings(columns, world.cells, range(period.first, period.second))
-    change = gains if running_away else values[period.second] - before
-    most: int | None = None
-    for signal in world.signals:
-        bounds = np.iinfo(signal.dtype)
-        own = slice(signal.first_slot, signal.first_slot + signal.cells_a_rank * world.ranks)
-        for room, moving in (
-            (bounds.max - before[own] - gains[own], change[own] > 0),
-            (before[own] + losses[own] - bounds.min, change[own] < 0),
-        ):
-            if moving.any():  # to wrap around is to leave the range, too
-                periods = max(int((room[moving] // abs(change[own][moving])).min()), 0)
-                calls = period.first + periods * period.length
-                most = calls if most is None else min(most, calls)
-    return most
 
 
 def beyond(trace: Trace) -> Beyond | None:
@@ -175,23 +122,26 @@ def beyond(trace: Trace) -> Beyond | None:
     period = period_of(trace)
     if period is None:
         return None
+    columns = trace.events if isinstance(trace.events, Columns) else Columns.of(trace.events)
+    recorded = Recorded(trace.header.world, columns.steps, trace.header.calls, period.first, period.second)
     clocks = clocks_of(trace)
     if clocks is not None and isinstance(trace.events, Columns):
         place, call = clocks.place, trace.events.steps.call
         early = np.add.reduceat(call[place.by_actor] < period.second, place.starts[:-1])
         if not clocks.runs_away(early - 1):
-            return Beyond(period, _limit(trace, period, running_away=False))
+            return Beyond(period, limit_of(recorded))
     streams = Streams(trace)
     order, guards = order_of(streams)
     if clocks is None and not runs_away(streams, order, period):
-        return Beyond(period, _limit(trace, period, running_away=False))
+        return Beyond(period, limit_of(recorded))
     if trace.header.calls < period.second + period.length or not _only_credits(streams):
         return None
     # Somebody can run away: let whoever comes to the end of the recording go on for ever.
     endless = Frontiers(streams, guards, edges_of(streams), endless=True)
     if any(True for _ in races(streams, endless)):
         return None
-    return Beyond(period, _limit(trace, period, running_away=True), second_form=True)
+    guarded = guarded_cells(streams, period.first, period.second)
+    return Beyond(period, limit_of(recorded, guarded), second_form=True)
 
 
 def _only_credits(streams: Streams) -> bool:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 MOST_NUMBERS = 1 << 29
 """Vectors may take so many numbers, of four bytes; a kernel with more has no segments to speak of."""
 
+MOST_KEY = 1 << 62
+"""A cell and what has come to it are searched for as one number of 64 bits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Located:
@@ -52,14 +55,15 @@ def required_steps(
     """Return the waits that need somebody, and for each the one notify that it cannot pass without.
 
     Args:
-        steps: the run, of nothing but loads, stores, copies, notifies that add, and waits for Ge or Gt.
+        steps: the run, of nothing but loads, stores, copies, notifies that add, and waits for Ge or Gt; its sums
+            are exact.
         place: where its steps stand.
         start_of: the start value of each cell, by slot.
         owner_of: the number of the actor that owns it.
 
     Returns:
         Two arrays of steps; None where some awaited cell has several remote producers, or foreign
-        subtractions: counting decides there, not clocks.
+        subtractions: counting decides there, not clocks. None also for too large numbers.
 
     """
     on_cell = np.flatnonzero(steps.cell >= 0)
@@ -68,7 +72,7 @@ def required_steps(
     by_cell = on_cell[np.argsort(steps.cell[on_cell], kind="stable")]
     slot, actor = steps.cell[by_cell], place.actor[by_cell]
     waits, adds = steps.kind[by_cell] == KIND[WAIT], steps.kind[by_cell] == KIND[NOTIFY]
-    amount = steps.amount[by_cell]
+    amount = steps.amount[by_cell].astype(np.int64)  # kept in 32 bits, one more than the largest would wrap
     own = actor == owner_of[slot]
     awaited = np.zeros(len(start_of), bool)
     awaited[slot[waits]] = True
@@ -83,8 +87,10 @@ def required_steps(
     needing = need > 0
     need, cells = need[needing], slot[waits][needing]
     # The first foreign notify of the cell with which so many credits have come.
-    ceiling = int(come.max(initial=0)) + 1
     counted = come + np.where(foreign, amount, 0)
+    ceiling = int(counted.max(initial=0)) + 1
+    if ceiling * len(start_of) > MOST_KEY:
+        return None
     keys = slot[foreign].astype(np.int64) * ceiling + counted[foreign]
     possible = need < ceiling
     found = np.searchsorted(keys, cells.astype(np.int64) * ceiling + np.minimum(need, ceiling - 1))

@@ -70,7 +70,8 @@ class Suspects:
         account = self._account
         if any(finding.kind == suspect.kind == "overflow" for finding in account.findings):
             return  # the run itself has shown it
-        seen = await witness(self._case, self._judge, suspect, begun=account.run("run of a witness", total=steps))
+        begun = account.run("run of a witness", total=steps)
+        seen = await witness(self._judge, suspect, exact=exact, begun=begun)
         account.schedules += seen.schedules
         if not seen.confirmed and not exact:
             return  # frontiers are approximate then: what no run shows is not reported

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from asyncsim.analysis.deadlock import deadlock
 from asyncsim.analysis.streams import Streams
+from asyncsim.checking.meeting import Holding, Meeting, did
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.choices import Choices
-from asyncsim.schedulers.fifo import Fifo
 from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.digest import digest_bytes
 from asyncsim.trace.errors import KernelError
@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from asyncsim.checking.outcome import Judge
-    from asyncsim.machine.case import Case, Run
+    from asyncsim.machine.case import Run
+    from asyncsim.machine.course import Begun
     from asyncsim.trace.finding import Finding
-    from asyncsim.trace.op import Op
-    from asyncsim.trace.world import Actor
+
+
+PATIENCE = 100
+"""An operation is held while others take so many steps, and twice those of the reference: who spins never ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,8 @@ class Witness:
     """What the two schedules of a finding showed.
 
     Args:
-        confirmed: both operations were brought to the gate together (or held, for waits).
+        confirmed: both operations, and no others in their places, were brought to the gate together (or held, for
+            waits).
         harmful: True: a wrong value, a changed value, or a hang; False: the same bits both ways;
             None: only window contents that no output shows differ.
         shown: in words.
@@ -55,110 +59,20 @@ class Witness:
     schedules: int = 0
 
 
-class Meeting:
-    """Brings two actors to their operations, everyone else in fair turn, then lets one go first.
-
-    Args:
-        first, second: the sides; `first` goes before `second`.
-        late: hold them for as long as anybody else can move; else only until both have come.
-
-    """
-
-    def __init__(self, first: Side, second: Side, *, late: bool = False) -> None:
-        """Hold both sides until both stand at the gate."""
-        self._targets = {first.actor: first.index, second.actor: second.index}
-        self._order = (first.actor, second.actor)
-        self._late = late
-        self.met = False
-
-    def begin(self, actors: Sequence[Actor]) -> None:
-        """Start over."""
-        self._done = {actor.name: 0 for actor in actors}
-        self._fair = Fifo()
-        self._fair.begin(actors)
-        self._next: list[str] = []
-        self._over = False
-        self.met = False
-
-    def choose(self, ready: Sequence[Op]) -> Op:
-        """Choose in fair turn among those that are not held; the two sides when they have met."""
-        op = self._choose(ready)
-        self._done[op.actor.name] = self._done.get(op.actor.name, 0) + 1
-        return op
-
-    def _choose(self, ready: Sequence[Op]) -> Op:
-        if not self._over and not self.met:
-            held = [op for op in ready if self._targets.get(op.actor.name) == self._done.get(op.actor.name, 0)]
-            free = [op for op in ready if op not in held]
-            if len(held) == len(self._order) and not (self._late and free):
-                self.met = True
-                self._next = list(self._order)
-            elif free:
-                return self._fair.choose(free)
-            else:
-                self._over = True  # they cannot meet: go on in fair turn
-        if self._next:
-            name = self._next.pop(0)
-            chosen = next((op for op in ready if op.actor.name == name), None)
-            if chosen is not None:
-                return chosen
-        return self._fair.choose(ready)
-
-
-class Holding:
-    """Holds one operation until another was executed, or until nobody else can go on.
-
-    Args:
-        held: the side that is held.
-        until: the side it waits for; None: hold as long as anybody else can move.
-
-    """
-
-    def __init__(self, held: Side, until: Side | None) -> None:
-        """Hold `held`."""
-        self._held = held
-        self._until = until
-
-    def begin(self, actors: Sequence[Actor]) -> None:
-        """Start over."""
-        self._done = {actor.name: 0 for actor in actors}
-        self._fair = Fifo()
-        self._fair.begin(actors)
-        self._free = False
-
-    def choose(self, ready: Sequence[Op]) -> Op:
-        """Choose in fair turn among those that are not held."""
-        until = self._until
-        if until is not None and self._done.get(until.actor, 0) > until.index:
-            self._free = True
-        others = [op for op in ready if not self._stops(op)]
-        if not others:
-            self._free = True
-        op = self._fair.choose(others or ready)
-        self._done[op.actor.name] = self._done.get(op.actor.name, 0) + 1
-        return op
-
-    def _stops(self, op: Op) -> bool:
-        return (
-            not self._free
-            and op.actor.name == self._held.actor
-            and self._done.get(op.actor.name, 0) == self._held.index
-        )
-
-
-async def witness(case: Case, judge: Judge, finding: Finding) -> Witness:
+async def witness(judge: Judge, finding: Finding, *, exact: bool = False, begun: Begun | None = None) -> Witness:
     """Run both orders of a finding's pairs, one pair after the other until one is harmful.
 
     Args:
-        case: the case.
-        judge: of its runs.
+        judge: of the runs of the case.
         finding: a race, signal race, unstable wait, order-dependent sum or overflow, with examples.
+        exact: every schedule comes to these operations, so it need not be looked whether one came to others.
+        begun: is given the choices of each run when it begins, as by `simulate`.
 
     """
     best = Witness()
     schedules = 0
     for sides in finding.examples:
-        tried = await _orders(case, judge, finding.kind, sides)
+        tried = await _orders(judge, finding.kind, sides, begun, exact=exact)
         schedules += tried.schedules
         if tried.harmful:
             return replace(tried, schedules=schedules)
@@ -170,25 +84,30 @@ async def witness(case: Case, judge: Judge, finding: Finding) -> Witness:
     return replace(best, schedules=schedules)
 
 
-def _attempts(case: Case, kind: str, sides: tuple[Side, ...]) -> list[list[Meeting | Holding]]:
+def _attempts(judge: Judge, kind: str, sides: tuple[Side, ...]) -> list[list[Meeting | Holding]]:
     """Return the schedules to compare with one another, the cheapest first."""
+    patience = PATIENCE + 2 * judge.steps
     if len(sides) == 1:
-        starts = [Side(actor.name, 0, actor.rank, 0, "", "", "", ()) for actor in case.world.actors]
-        return [[Holding(side, None) for side in (sides[0], *starts)]]
+        starts = [Side(actor.name, 0, actor.rank, 0, "", "", "", ()) for actor in judge.case.world.actors]
+        return [[Holding(side, None, patience) for side in (sides[0], *starts)]]
     first, second = sides
     if kind == "unstable-wait" or "wait" in (first.op, second.op):
         waits = [side for side in sides if side.op == "wait"]
-        return [[Holding(second, first), Holding(first, second), *(Holding(side, None) for side in waits)]]
+        orders = [Holding(second, first, patience), Holding(first, second, patience)]
+        return [[*orders, *(Holding(side, None, patience) for side in waits)]]
     # Two numbers that are added to nothing make the same sum in either order, to what others added they do not.
-    return [[Meeting(first, second, late=late), Meeting(second, first, late=late)] for late in (False, True)]
+    return [
+        [Meeting(first, second, patience, late=late), Meeting(second, first, patience, late=late)]
+        for late in (False, True)
+    ]
 
 
-async def _orders(case: Case, judge: Judge, kind: str, sides: tuple[Side, ...]) -> Witness:
+async def _orders(judge: Judge, kind: str, sides: tuple[Side, ...], begun: Begun | None, *, exact: bool) -> Witness:
     """Run the attempts on one pair until one is harmful."""
     best = Witness()
     schedules = 0
-    for schedulers in _attempts(case, kind, sides):
-        tried = await _attempt(case, judge, schedulers)
+    for schedulers in _attempts(judge, kind, sides):
+        tried = await _attempt(judge, schedulers, () if exact else sides, begun)
         schedules += tried.schedules
         if not tried.confirmed:
             break
@@ -199,19 +118,36 @@ async def _orders(case: Case, judge: Judge, kind: str, sides: tuple[Side, ...]) 
     return replace(best, schedules=schedules)
 
 
-async def _attempt(case: Case, judge: Judge, schedulers: Sequence[Meeting | Holding]) -> Witness:
+async def _attempt(
+    judge: Judge, schedulers: Sequence[Meeting | Holding], doubted: tuple[Side, ...], begun: Begun | None
+) -> Witness:
+    """Run the schedules of one attempt.
+
+    Args:
+        judge: of the runs.
+        schedulers: make them.
+        doubted: the sides, if another operation may have stood in the place of one, from another line.
+        begun: as of `witness`.
+
+    """
     runs: list[Run] = []
     for scheduler in schedulers:
         choices = Choices(scheduler)
+        # Up to where they meet, all schedules of an attempt are the same, so the first one tells the lines of all.
+        record = "witness" if doubted and isinstance(scheduler, Meeting) and not runs else None
         try:
-            run = await simulate.aio(case, choices, engine="direct")
+            run = await simulate.aio(judge.case, choices, record=record, engine="direct", begun=begun)
         except KernelError as error:
             shown = f"the kernel raises in one order: {error}"
             return Witness(True, True, shown, tuple(choices.choices), schedules=len(runs) + 1)  # noqa: FBT003
         runs.append(run)
-        if isinstance(scheduler, Meeting) and not scheduler.met:
+        if isinstance(scheduler, Meeting) and not (
+            scheduler.met and (run.trace is None or all(did(run.trace, side) for side in doubted))
+        ):
             return Witness(schedules=len(runs))
-    return replace(await _compare(judge, runs), confirmed=True, schedules=len(runs))
+    found = await _compare(judge, runs)
+    astray = any(isinstance(scheduler, Holding) and scheduler.astray for scheduler in schedulers[:2])
+    return replace(found, confirmed=bool(found.harmful) or not astray, schedules=len(runs))
 
 
 async def _compare(judge: Judge, runs: list[Run]) -> Witness:

@@ -335,7 +335,8 @@ class Rank(Member):
 
     def stream_barrier(self, parties: int) -> StreamBarrier:
         """Return a barrier for so many streams of this rank; each of them awaits ``rank.sync(barrier)``."""
-        if isinstance(parties, bool) or not isinstance(parties, int) or parties < 1:
+        # No rank has 2**31 streams, and a long run keeps the number in 32 bits.
+        if isinstance(parties, bool) or not isinstance(parties, int) or not 0 < parties < 1 << 31:
             got = shown(parties)
             raise MisuseError(f"rank {self._home}: stream_barrier({got}); give the number of streams that meet")
         return StreamBarrier(f"{self.actor.name}/{next(self._barriers)}", self._home, parties)

@@ -1,0 +1,235 @@
+"""Reach: for how many calls no cell leaves its range, where the same calls come again and again.
+
+A cell that grows by as much each period gets to the end of its range some day. What it may hold at most
+is known call by call from the recorded ones; later ones add whole periods to it. A cell that only gains
+holds its most at the end, so for it the number of calls is exact; for one that also loses, or is set, it
+may be a few calls short, never too large.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from asyncsim.trace.columns import CONSUME, HOW, KIND
+from asyncsim.trace.op import NOTIFY, PUT_SIGNAL, TEST, WAIT
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from asyncsim.analysis.streams import History, Streams
+    from asyncsim.trace.columns import Numbers, Steps
+    from asyncsim.trace.world import World
+
+LEAST = -(1 << 62)
+"""Less than any value, and than any with a few periods added."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """All changes of cells, in the order of a run call by call; an amount is what is added, or set."""
+
+    cell: Numbers
+    amount: Numbers
+    sets: Numbers
+    call: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A run, call by call, whose sums are exact, and which of its calls come again and again.
+
+    Args:
+        world: of the run.
+        steps: of the run.
+        calls: how many there are.
+        first: the call from which on everything repeats.
+        second: the call that is like it.
+
+    """
+
+    world: World
+    steps: Steps
+    calls: int
+    first: int
+    second: int
+
+
+def values_of(world: World, steps: Steps, calls: int) -> list[Numbers]:
+    """Return the value of every cell before each call, and after the last one; one more is for steps without a cell."""
+    changes = _changes(steps)
+    now = _starts(world)
+    values = [now.copy()]
+    for call in range(calls):
+        low, high = np.searchsorted(changes.call, (call, call + 1))
+        last = int(low)
+        for at in [*(low + np.flatnonzero(changes.sets[low:high])).tolist(), int(high)]:
+            np.add.at(now, changes.cell[last:at], changes.amount[last:at])
+            if at < high:
+                now[changes.cell[at]] = changes.amount[at]
+            last = at + 1
+        values.append(now.copy())
+    return values
+
+
+def limit_of(run: Recorded, guarded: Collection[int] | None = None) -> int | None:
+    """Return for how many calls no cell leaves its range, at least those recorded; None: none ever does.
+
+    Args:
+        run: in which no cell leaves its range, whatever the schedule.
+        guarded: None: nobody runs away from another. Else who can may add for ever before anybody takes it away
+            again, and takes away for ever but from these cells, by slot.
+
+    """
+    changes = _changes(run.steps)
+    values = values_of(run.world, run.steps, run.calls)
+    limits: list[int] = []
+    for signal in run.world.signals:
+        own = slice(signal.first_slot, signal.first_slot + signal.cells_a_rank * run.world.ranks)
+        bounds = np.iinfo(signal.dtype)
+        for sign, end in ((1, bounds.max), (-1, -bounds.min)):  # to wrap around is to leave the range, too
+            most, change = _most(run, changes, [sign * value for value in values], sign, guarded)
+            limits += _limits(run, [level[own] for level in most], change[own], int(end))
+            grown = sign * (values[run.second] - values[run.first])
+            limits += _limits(run, [level[own] for level in _compared(run, sign)], grown[own], int(end))
+    return min(limits, default=None)
+
+
+def guarded_cells(streams: Streams, first: int, second: int) -> set[int]:
+    """Return the cells, by slot, whose one subtractor takes no more than it has just waited for, in these calls.
+
+    However far it runs away, such a cell falls no lower than in these calls.
+    """
+    return {slot for slot, history in streams.histories.items() if _is_guarded(streams, history, first, second)}
+
+
+def _is_guarded(streams: Streams, history: History, first: int, second: int) -> bool:
+    def within(actor: int, index: int) -> bool:
+        return first <= streams.event((actor, index)).call < second
+
+    taken = [(place, amount) for place, amount, _ in history.adds if amount < 0]
+    if len({actor for (actor, _), _ in taken}) > 1:
+        return False
+    sure: int | None = None
+    # A consuming wait comes twice, and waits before it takes.
+    waits = [(wait.place, 0, wait.event.op.amount) for wait in history.waits if wait.event.op.how in ("Ge", "Gt")]
+    for place, takes, amount in sorted([*waits, *((place, 1, amount) for place, amount in taken)]):
+        if not within(*place) or (taken and place[0] != taken[0][0][0]):
+            continue
+        if not takes:
+            sure = amount
+        elif sure is None or sure + amount < history.cell.low:
+            return False
+        else:
+            sure += amount
+    return True
+
+
+def _changes(steps: Steps) -> _Changes:
+    taken = steps.flags & CONSUME != 0
+    at = np.flatnonzero(np.isin(steps.kind, (KIND[NOTIFY], KIND[PUT_SIGNAL])) | taken)
+    amount = steps.amount[at].astype(np.int64)
+    return _Changes(steps.cell[at], np.where(taken[at], -amount, amount), steps.how[at] == HOW["Set"], steps.call[at])
+
+
+def _starts(world: World) -> Numbers:
+    starts = np.zeros(world.cells + 1, np.int64)
+    for signal in world.signals:
+        starts[signal.first_slot : signal.first_slot + signal.cells_a_rank * world.ranks] = signal.start
+    return starts
+
+
+def _most(
+    run: Recorded, changes: _Changes, values: Sequence[Numbers], sign: int, guarded: Collection[int] | None
+) -> tuple[list[Numbers], Numbers]:
+    """Return what each cell holds at most up to each boundary from the first one on, and what a period adds to that.
+
+    With the sign -1 all is turned round: the most is the least. Between boundaries of which nobody gets from before
+    the one to behind the other, the gains of all the calls may have come, and none of the losses.
+    """
+    amounts = np.where(changes.sets, 0, sign * changes.amount)
+    first, runs_away = run.first, guarded is not None
+    gains = list(_sums(changes, np.maximum(amounts, 0), run))
+    losses = list(_sums(changes, np.minimum(amounts, 0), run))
+    change = values[run.second] - values[first]
+    gained = sum(gains[first : run.second], np.zeros_like(change))
+    only_gains = sum(losses, np.zeros_like(change)) == 0
+    level = values[0] + sum(gains[:first], np.zeros_like(change)) if runs_away else values[first]
+    most = [level]
+    for call in range(first, run.calls):
+        level = level + gains[call]
+        most.append(level)
+    most = [np.where(only_gains, value, most) for value, most in zip(values[first:], most, strict=True)]
+    if runs_away:
+        kept = np.zeros(len(change), bool)
+        kept[list(guarded or ())] = sign < 0
+        change = np.where(kept & (change <= 0), 0, gained)
+    _look_at_sets(most, changes, sign, run, values)
+    return most, change
+
+
+def _sums(changes: _Changes, amounts: Numbers, run: Recorded) -> Iterator[Numbers]:
+    """Yield what comes to each cell in each call."""
+    for call in range(run.calls):
+        low, high = np.searchsorted(changes.call, (call, call + 1))
+        total = np.zeros(run.world.cells + 1, np.int64)
+        np.add.at(total, changes.cell[low:high], amounts[low:high])
+        yield total
+
+
+def _look_at_sets(most: list[Numbers], changes: _Changes, sign: int, run: Recorded, values: Sequence[Numbers]) -> None:
+    """Correct the most of cells that are set: a Set is ordered with all else, and begins anew."""
+    slots = np.unique(changes.cell[changes.sets])
+    if not len(slots):
+        return
+    level = {slot: int(values[0][slot]) for slot in slots.tolist()}
+    highest = dict.fromkeys(level, LEAST)
+    of_sets = np.flatnonzero(np.isin(changes.cell, slots))
+    begins = np.searchsorted(changes.call[of_sets], np.arange(run.calls + 1))
+    for call in range(run.calls):
+        if call == run.first:
+            highest = dict(level)
+            most[0][slots] = list(level.values())
+        for at in of_sets[begins[call] : begins[call + 1]].tolist():
+            slot, amount = int(changes.cell[at]), sign * int(changes.amount[at])
+            level[slot] = amount if changes.sets[at] else level[slot] + max(amount, 0)
+            highest[slot] = max(highest[slot], level[slot])
+        if call >= run.first:
+            most[call + 1 - run.first][slots] = list(highest.values())
+
+
+def _compared(run: Recorded, sign: int) -> list[Numbers]:
+    """Return the most that each cell is compared with up to each boundary: that must lie in its range, too."""
+    steps = run.steps
+    compared = np.flatnonzero(np.isin(steps.kind, (KIND[WAIT], KIND[TEST])))
+    begins = np.searchsorted(steps.call[compared], np.arange(run.calls + 1))
+    highest = np.full(run.world.cells + 1, LEAST)
+    found = [highest]
+    for call in range(run.first, run.calls):
+        at = compared[begins[call] : begins[call + 1]]
+        highest = highest.copy()
+        np.maximum.at(highest, steps.cell[at], sign * steps.amount[at].astype(np.int64))
+        found.append(highest)
+    return found
+
+
+def _limits(run: Recorded, most: Sequence[Numbers], change: Numbers, end: int) -> Iterator[int]:
+    """Yield for how many calls cells stay below the end of their range, for each kind of growing cell."""
+    growing = change > 0
+    if not growing.any():
+        return
+    length = run.second - run.first
+    levels = [level[growing] for level in most]
+    change = change[growing]
+    last = len(levels) - 1
+    # After k periods and `more` calls more than recorded: k times the change, and ...
+    beyond = [
+        np.max([levels[last], *(levels[last + more - n * length] + n * change
+                                for n in range(1, (last + more) // length + 1))], axis=0)
+        for more in range(length)
+    ]  # fmt: skip
+    for *tops, each in np.unique(np.stack([*beyond, change], axis=1), axis=0).tolist():
+        reached = [run.calls + (end - top) // each * length + more for more, top in enumerate(tops) if top <= end]
+        yield max(reached, default=run.calls)
