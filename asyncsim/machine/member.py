@@ -94,8 +94,9 @@ class Member:
 
         Composites say it; a kernel that writes its collectives by hand may. The n-th collective of a call is
         then compared between the ranks: another name, another fact (op, shape, dtype, root), or none at all
-        is the finding *call-mismatch*. Where several streams of a rank say so, they have no order among them, and
-        what the rank takes part in is compared as a whole. Nothing is scheduled, and nothing kept unless the run is recorded.
+        is the finding *call-mismatch*. Where several streams of a rank say so, there is no order among them,
+        and what the rank takes part in is compared as a whole. Nothing is scheduled, and nothing kept unless
+        the run is recorded.
         """
         if self.note is not None:
             self.note(self, name, facts)
