@@ -41,12 +41,12 @@ SEVERAL = {"notify_all", "wait_all"}
 
 
 def test_every_operation_of_a_rank_is_listed_here():
-    names = {name for name, member in vars(Rank).items() if inspect.isgeneratorfunction(member)}
+    names = dict(inspect.getmembers(Rank, inspect.isgeneratorfunction)).keys()
     assert names == set(PRIMITIVES) | STREAMS | SEVERAL
 
 
 def test_in_a_run_that_is_looked_at_every_operation_is_a_coroutine():
-    names = {name for name, member in vars(NoticedRank).items() if inspect.iscoroutinefunction(member)}
+    names = dict(inspect.getmembers(NoticedRank, inspect.iscoroutinefunction)).keys()
     assert names == set(PRIMITIVES) | STREAMS | SEVERAL
 
 

@@ -10,7 +10,7 @@ import sys
 import warnings
 from contextlib import contextmanager
 from functools import wraps
-from inspect import isgeneratorfunction
+from inspect import getmembers, isgeneratorfunction
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.machine.rank import Rank
@@ -37,9 +37,8 @@ def _as_coroutine(operation: Callable[..., Awaitable[Any]]) -> Callable[..., Awa
     return awaited
 
 
-for _name, _operation in tuple(vars(Rank).items()):
-    if isgeneratorfunction(_operation):
-        setattr(NoticedRank, _name, _as_coroutine(_operation))
+for _name, _operation in getmembers(Rank, isgeneratorfunction):
+    setattr(NoticedRank, _name, _as_coroutine(_operation))
 
 
 NoticedRank.__name__ = NoticedRank.__qualname__ = Rank.__name__  # to a kernel, and in what Python says of it

@@ -26,14 +26,12 @@ from asyncsim.machine.arguments import (
     written_by,
 )  # fmt: skip
 from asyncsim.machine.block import cells_of, conditions_of, notifies, waits
-from asyncsim.machine.member import Member
-from asyncsim.machine.stream import Stream, StreamBarrier
+from asyncsim.machine.parent import Parent
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.op import (
     ATOMIC_ADD,
     FENCE,
     GET,
-    JOIN,
     LOAD,
     NOTIFY,
     POLL,
@@ -42,9 +40,7 @@ from asyncsim.trace.op import (
     QUIET,
     REMOTE_LOAD,
     REMOTE_STORE,
-    START,
     STORE,
-    SYNC,
     TEST,
     WAIT,
     Op,
@@ -54,7 +50,7 @@ from asyncsim.trace.op import (
 from asyncsim.trace.region import Cell, Condition, Region
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Generator, Iterable
+    from collections.abc import Callable, Generator, Iterable
 
     from asyncsim.machine.memory import Tile
 
@@ -64,7 +60,7 @@ if TYPE_CHECKING:
     _Operation = Generator[Op, Any, _Result]
 
 
-class Rank(Member):
+class Rank(Parent):
     """One rank as its kernel sees it; a stream of the rank has one of its own.
 
     ``id`` and ``size`` are its number and P; ``peers`` the other ranks, ascending; ``call`` the
@@ -302,49 +298,3 @@ class Rank(Member):
     def quiet(self) -> _Operation[None]:
         """Wait until all of this actor's outstanding writes have landed."""
         yield Op(self.actor, QUIET, call=self._number)
-
-    # Streams.
-
-    @operation
-    def start(self, program: Callable[..., Coroutine[Any, Any, _Result]], *args: Any) -> _Operation[Stream[_Result]]:  # noqa: ANN401
-        """Start a stream: a further task of this rank, which runs ``program(rank, *args)`` with a `Rank` of its own.
-
-        Everything before the start happens before everything in the stream. Each stream must be joined
-        in the call that started it.
-        """
-        if not callable(program):
-            got = shown(program)
-            raise MisuseError(f"rank {self._home}: start({got}); give an async function that takes a Rank first")
-        stream: Stream[_Result] = Stream(self.actor.stream(next(self._streams)), program, args)
-        self.open_streams.append(stream.actor.name)
-        yield Op(self.actor, START, link=stream.actor.name, payload=stream, call=self._number)
-        if self.begin is not None:
-            self.begin(stream, self.whole)
-        return stream
-
-    @operation
-    def join(self, stream: Stream[_Result]) -> _Operation[_Result]:
-        """Wait until a stream that this actor started has finished, and return what its program returned."""
-        name = stream.actor.name if isinstance(stream, Stream) else None
-        if name not in self.open_streams:
-            got = name or shown(stream)
-            raise MisuseError(f"rank {self._home}: join({got}); join a stream that this actor started, once")
-        yield Op(self.actor, JOIN, link=name, call=self._number)
-        self.open_streams.remove(name)
-        return stream.result
-
-    def stream_barrier(self, parties: int) -> StreamBarrier:
-        """Return a barrier for so many streams of this rank; each of them awaits ``rank.sync(barrier)``."""
-        # No rank has 2**31 streams, and a long run keeps the number in 32 bits.
-        if isinstance(parties, bool) or not isinstance(parties, int) or not 0 < parties < 1 << 31:
-            got = shown(parties)
-            raise MisuseError(f"rank {self._home}: stream_barrier({got}); give the number of streams that meet")
-        return StreamBarrier(f"{self.actor.name}/{next(self._barriers)}", self._home, parties)
-
-    @operation
-    def sync(self, barrier: StreamBarrier) -> _Operation[None]:
-        """Wait until every party of a rank-local barrier has come. It completes no remote write."""
-        if not isinstance(barrier, StreamBarrier) or barrier.rank != self._home:
-            raise MisuseError(f"rank {self._home}: sync takes a stream barrier of this rank, rank.stream_barrier(n)")
-        link = barrier.next(self.actor.name)
-        yield Op(self.actor, SYNC, amount=barrier.parties, link=link, call=self._number)
