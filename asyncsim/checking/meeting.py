@@ -7,7 +7,9 @@ there must be of the same kind, on the same region, and come from the same line.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from itertools import chain, islice
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from asyncsim.schedulers.fifo import Fifo
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from asyncsim.trace.finding import Side
     from asyncsim.trace.op import Op
     from asyncsim.trace.world import Actor
+
+_ORDER = attrgetter("actor.order")
 
 
 def did(trace: Trace, side: Side) -> bool:
@@ -37,6 +41,33 @@ def is_of(op: Op, side: Side) -> bool:
     if op.cell is not None:
         places.append(str(op.cell))
     return side.region in (places or [op.link])
+
+
+class _Standing:
+    """Finds the operations of a few actors among those that are ready, without looking at all of a thousand.
+
+    Args:
+        names: of the actors.
+        actors: those that are there from the start; a stream is looked for until it was seen once.
+
+    """
+
+    def __init__(self, names: Sequence[str], actors: Sequence[Actor]) -> None:
+        orders = {actor.name: actor.order for actor in actors}
+        self._orders = {name: orders.get(name) for name in names}
+
+    def among(self, ready: Sequence[Op]) -> list[Op]:
+        """Return those of the actors' operations that are ready."""
+        found = []
+        for name, order in self._orders.items():
+            if order is None:
+                op = next((op for op in ready if op.actor.name == name), None)
+                if op is not None:
+                    self._orders[name] = op.actor.order
+                    found.append(op)
+            elif (at := bisect_left(ready, order, key=_ORDER)) < len(ready) and ready[at].actor.order == order:
+                found.append(ready[at])
+        return found
 
 
 class Meeting:
@@ -63,6 +94,7 @@ class Meeting:
         self._fair = Fifo()
         self._fair.begin(actors)
         self._next: list[str] = []
+        self._standing = _Standing(self._order, actors)
         self._over = False
         self._held = 0
         self._meant: set[str] = set()
@@ -70,14 +102,14 @@ class Meeting:
 
     def choose(self, ready: Sequence[Op]) -> Op:
         """Choose in fair turn among those that are not held; the two sides when they have met."""
-        op = self._choose(ready)
+        op = ready[self._place(ready)]
         self._done[op.actor.name] = self._done.get(op.actor.name, 0) + 1
         return op
 
-    def _choose(self, ready: Sequence[Op]) -> Op:
+    def _place(self, ready: Sequence[Op]) -> int:
         if not self._over and not self.met:
-            held = [op for op in ready if self._stands(op)]
-            free = [op for op in ready if op not in held]
+            held = [op for op in self._standing.among(ready) if self._stands(op)]
+            free = len(held) < len(ready)
             self._held += bool(held)
             impatient = self._held > self._patience
             if not all(map(self._is_meant, held)):
@@ -88,17 +120,16 @@ class Meeting:
             elif not free or impatient:
                 self._over = True  # they cannot meet: go on in fair turn
             else:
-                return self._fair.choose(free)
+                return self._fair.pick(ready, held)
         if self._next:
             name = self._next.pop(0)
-            chosen = next((op for op in ready if op.actor.name == name), None)
-            if chosen is not None:
-                return chosen
-        return self._fair.choose(ready)
+            at = next((at for at, op in enumerate(ready) if op.actor.name == name), None)
+            if at is not None:
+                return at
+        return self._fair.pick(ready)
 
     def _stands(self, op: Op) -> bool:
-        side = self._sides.get(op.actor.name)
-        return side is not None and side.index == self._done.get(op.actor.name, 0)
+        return self._sides[op.actor.name].index == self._done.get(op.actor.name, 0)
 
     def _is_meant(self, op: Op) -> bool:
         """Say whether what stands in the place of a side is its operation; it is looked at once."""
@@ -131,6 +162,7 @@ class Holding:
         self._done = {actor.name: 0 for actor in actors}
         self._fair = Fifo()
         self._fair.begin(actors)
+        self._standing = _Standing((self._held.actor,), actors)
         self._free = False
         self._waited = 0
         self.astray = False
@@ -140,22 +172,18 @@ class Holding:
         until = self._until
         if until is not None and self._done.get(until.actor, 0) > until.index:
             self._free = True
-        others = [op for op in ready if not self._stops(op)]
-        self._waited += len(others) < len(ready)
-        if not others or self._waited > self._patience:
+        held = [op for op in self._standing.among(ready) if self._stops(op)]
+        self._waited += bool(held)
+        if len(held) == len(ready) or self._waited > self._patience:
             self._free = True
-            others = list(ready)
-        op = self._fair.choose(others)
+            held = []
+        op = ready[self._fair.pick(ready, held)]
         self._look(op)
         self._done[op.actor.name] = self._done.get(op.actor.name, 0) + 1
         return op
 
     def _stops(self, op: Op) -> bool:
-        return (
-            not self._free
-            and op.actor.name == self._held.actor
-            and self._done.get(op.actor.name, 0) == self._held.index
-        )
+        return not self._free and self._done.get(op.actor.name, 0) == self._held.index
 
     def _look(self, op: Op) -> None:
         for side in (self._held, self._until):

@@ -44,10 +44,16 @@ class Fifo:
         """Return the next one; landings first."""
         return ready[self.pick(ready)]
 
-    def pick(self, ready: Sequence[Op]) -> int:
-        """Return the place of the next one."""
+    def pick(self, ready: Sequence[Op], held: Sequence[Op] = ()) -> int:
+        """Return the place of the next one.
+
+        Args:
+            ready: at least one operation, in the order of actors.
+            held: operations of tasks among them, not all, that are passed over as if they were not there.
+
+        """
         if ready[-1].actor.wire:
             return first_landing(ready)
-        at = in_turn(ready, self._last)
+        at = in_turn(ready, self._last, held)
         self._last = ready[at].actor.order
         return at

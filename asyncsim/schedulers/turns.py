@@ -20,12 +20,19 @@ def next_after(ready: Sequence[Op], order: int) -> Op:
     return ready[at] if at < len(ready) else ready[0]
 
 
-def in_turn(ready: Sequence[Op], order: int) -> int:
-    """Return the place of the same actor if it goes on with what follows; else of the next one, as `next_after`."""
+def in_turn(ready: Sequence[Op], order: int, held: Sequence[Op] = ()) -> int:
+    """Return the place of the same actor if it goes on with what follows; else of the next one, as `next_after`.
+
+    Those that are held are passed over; they must not be all. With a thousand ranks, to copy the others would be slow.
+    """
     at = bisect_right(ready, order, key=_ORDER)
     if at and (last := ready[at - 1]).follows and last.actor.order == order:
-        return at - 1
-    return at if at < len(ready) else 0
+        at -= 1
+    elif at == len(ready):
+        at = 0
+    while held and ready[at] in held:
+        at = at + 1 if at + 1 < len(ready) else 0
+    return at
 
 
 def first_landing(ready: Sequence[Op]) -> int:
