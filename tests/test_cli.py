@@ -164,7 +164,7 @@ def test_ctrl_c_before_anything_is_known_leaves_with_130(monkeypatch):
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", "asyncsim: interrupted\n")
 
 
-@pytest.mark.parametrize(("verdict", "status"), [(REFUTED, 1), (PROVED, 0)])
+@pytest.mark.parametrize(("verdict", "status"), [(REFUTED, 1), (PROVED, 130)])
 @pytest.mark.parametrize("inside", [True, False])
 def test_ctrl_c_keeps_what_was_judged_and_its_status(monkeypatch, verdict, status, inside):
     made = []

@@ -112,3 +112,39 @@ def test_sizes_beyond_reason_are_refused():
         Case(forgets_to_store, ranks=1 << 30).world  # noqa: B018 - the world is made when it is first asked for
     with pytest.raises(MisuseError, match="pct: depth=99999999"):
         make("pct:depth=99999999")
+
+
+BOX = Window("box", (1,), np.int32, initialised=True)
+FLAG = Signal("flag", (1,))
+
+
+@kernel(memory=[BOX, FLAG])
+async def forgets_where_few_schedules_come(rank, box, flag):
+    if rank.id == 0:
+        await rank.notify(flag.at(1)[0])
+    elif await rank.test(flag[0] >= 1):
+        rank.store(box[0], 1)
+    return 0
+
+
+def test_an_exhaustive_exploration_looks_at_every_execution():
+    with pytest.raises(MisuseError, match="a store was made but never awaited"):
+        check(forgets_where_few_schedules_come, ranks=2, calls=1)
+
+
+@pytest.mark.parametrize("engine", ["trio", "direct"])
+def test_a_run_that_is_not_recorded_notices_it_too(engine):
+    with pytest.raises(MisuseError, match="a store was made but never awaited"):
+        simulate(Case(forgets_where_few_schedules_come, 2, 1), Fifo(), engine=engine)
+
+
+@kernel(memory=[BOX])
+async def keeps_what_it_forgets(rank, box):
+    kept = rank.store(box[0], 1)
+    await rank.load(box[0])
+    return int(kept is None)
+
+
+def test_no_line_of_ours_is_blamed():
+    with pytest.raises(MisuseError, match=r"a store was made but never awaited; write: await rank\.store"):
+        check(keeps_what_it_forgets, ranks=2, calls=1)

@@ -139,14 +139,15 @@ class _Check:
             of_fair = analysis if reference is fair else self._analyse("analysis of the fair run", fair, fair)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(account.where) from None  # there is nothing to report yet
+        left = [suspect for suspect in analysis.findings if suspect.kind in ORDER_FINDINGS]
         try:
             scope = ""
             proved = False
             try:
                 await self._judge_run(fair, of_fair)
-                for suspect in analysis.findings:
-                    if suspect.kind in ORDER_FINDINGS:
-                        await self.suspects.look(suspect, exact=analysis.exact, steps=len(reference.choices))
+                while left:
+                    await self.suspects.look(left[0], exact=analysis.exact, steps=len(reference.choices))
+                    del left[0]
                 if reference is not fair and not account.refuted:
                     await self._judge_run(reference, analysis)
                 sound = analysis.clean and reference.ending == COMPLETE
@@ -156,6 +157,7 @@ class _Check:
                 scope = proof_scope(reference) if proved else await self.undecided.look(reference)
             except KeyboardInterrupt:
                 account.interrupt()
+                self.suspects.leave(left, exact=analysis.exact)
             return self._report(reference, analysis, scope, proved=proved)
         finally:
             account.close()

@@ -110,7 +110,7 @@ def questions(sizes: Sizes, *, clock: Clock = time.process_time) -> list[tuple[s
 async def step_figures(sizes: Sizes, *, clock: Clock = time.process_time) -> Sequence[Figure]:
     """Compare a scheduled step on trio with a bare hand-over of trio's: while exploring, and with events kept."""
     case = Case(locate(STEP_KERNEL), ranks=8)
-    steps = len((await simulate.aio(case, Random(seed=1), engine="direct")).choices)
+    steps = len((await simulate.aio(case, Random(seed=1), engine="direct", notice=False)).choices)
 
     async def step(record: str | None) -> float:
         return await _spent(case, "trio", sizes.runs, clock, record) / steps
@@ -179,7 +179,9 @@ async def growth_figures(grown: Sequence[int], *, clock: Clock = time.process_ti
     seconds, steps = [], []
     for ranks in grown:
         seconds.append(await _check(ranks, "trio", clock))
-        steps.append(len((await simulate.aio(Case(locate(CHECK_KERNEL), ranks), Fifo(), engine="direct")).choices))
+        steps.append(
+            len((await simulate.aio(Case(locate(CHECK_KERNEL), ranks), Fifo(), engine="direct", notice=False)).choices)
+        )
     return [
         Figure(
             f"check at P = {grown[place]} ÷ at P = {grown[place - 1]}",
@@ -196,7 +198,7 @@ async def _spent(case: Case, engine: Engine, runs: int, clock: Clock, record: st
     scheduler = Random(seed=1)
     started = clock()
     for _ in range(runs):
-        await simulate.aio(case, scheduler, record=record, engine=engine)
+        await simulate.aio(case, scheduler, record=record, engine=engine, notice=False)
     return (clock() - started) / runs
 
 

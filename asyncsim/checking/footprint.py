@@ -1,8 +1,8 @@
 """The footprint of a check: how much memory it takes at most, by the length of its reference run.
 
-Measured on both verdicts of the reduce-scatter, from 32 to 256 ranks, over what the process had before
-(a test measures it again): a proof keeps two runs, a refutation one, its races, and the witness runs. At
-1,024 ranks a proof took 350 bytes a step.
+Measured on both verdicts of the reduce-scatter, from 32 to 1,024 ranks, and on a double buffer, over what the process
+had before (a test measures it again): a proof keeps two runs, a refutation one, its races, and the witness runs. At
+1,024 ranks a proof took 360 bytes a step.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from asyncsim.trace.late import model_of
 if TYPE_CHECKING:
     from asyncsim.machine.case import Case
 
-COMPACT_STEP = 460
+COMPACT_STEP = 400
 """Bytes a step where runs are kept in columns: some 60 of each run, and the regions, cells and values that it names."""
 EVENT_STEP = 1800
 """Bytes a step where runs are kept as events, objects of several hundred bytes each."""
-BESIDE = 16_000_000
-"""Bytes that every check takes: what is imported late, and room that the allocator keeps."""
+BESIDE = 56_000_000
+"""Bytes besides: what is imported late, room that the allocator keeps, and the runs of a few calls more that look
+whether a proof reaches farther, which are made where they are short."""
 
 
 def is_compact(case: Case) -> bool:

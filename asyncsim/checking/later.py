@@ -120,9 +120,10 @@ def later_calls(case: Case, run: Run, use: CallUse) -> str:
     seen = "" if calls == case.calls else f", which a run of {calls} calls shows"
     if found.limit is None:
         return f"and for any number of calls, if later ones issue the same operations: {alike}{seen}"
+    why = "what one that runs ahead adds to a cell" if found.second_form else "a cell that grows from call to call"
     return (
         f"and for up to {found.limit} calls, if later ones issue the same operations: {alike}{seen}, "
-        "but a cell that grows from call to call may leave its range then"
+        f"but {why} may leave its range then"
     )
 
 

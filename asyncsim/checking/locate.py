@@ -16,6 +16,7 @@ import importlib
 import importlib.abc
 import importlib.util
 import linecache
+import os
 import pkgutil
 import sys
 import traceback
@@ -174,7 +175,7 @@ def _load(place: str) -> ModuleType:
         source = file.read_bytes()
     except OSError as error:
         raise MisuseError(_no_file(file, error)) from error
-    digest = hashlib.sha256(b"\0".join((str(file.resolve()).encode(), path.encode(), source))).hexdigest()[:16]
+    digest = hashlib.sha256(b"\0".join((os.fsencode(file.resolve()), os.fsencode(path), source))).hexdigest()[:16]
     stem = "".join(c if c.isalnum() else "_" for c in file.stem)
     name = f"_kernel_file_{stem}_{digest}"
     if name in sys.modules:

@@ -59,7 +59,7 @@ class Sampler:
         """Do the same; trio's other tasks, Ctrl-C and cancellations get their turn before the run."""
         taken = self._taken(text)
         try:
-            run = await simulate.aio(self.case, taken, engine="direct")
+            run = await simulate.aio(self.case, taken, engine="direct", notice=False)
         except KernelError as error:
             return self.judged(number, text, taken, error)
         return self.judged(number, text, taken, run)

@@ -38,6 +38,7 @@ def apart(runs: int) -> str:
 def exhaustion_scope(explored: Exhausted, case: Case) -> str:
     """Say what was run, where everything was."""
     number = explored.executions
+    were = "was" if number == 1 else "were"
     runs = (
         "one execution, to which all schedules are equivalent,"
         if number == 1
@@ -46,7 +47,7 @@ def exhaustion_scope(explored: Exhausted, case: Case) -> str:
         else f"{number} executions, among them all inequivalent ones,"
     )
     differ = "" if len(explored.results) == 1 else f" ({len(explored.results)} different results, none of them wrong)"
-    return f"one run does not decide; {runs} of {_limits(case)} were run, and none fails{differ}"
+    return f"{runs} of {_limits(case)} {were} run, and none fails{differ}"
 
 
 def exploration_scope(explored: Exhausted, case: Case) -> str:

@@ -61,7 +61,10 @@ class Second:
             self._account.findings.append(Finding("hidden-state", why, harmful=True if outputs else None))
         elif second is not None:
             self._account.begin("look at later calls")
-            return later_calls(self._case, second, use)
+            try:
+                return later_calls(self._case, second, use)
+            except KeyboardInterrupt:
+                self._account.interrupt()  # what was asked for is proved by now
         return ""
 
     def _shared(self, reference: Run) -> tuple[str, Run | None] | None:

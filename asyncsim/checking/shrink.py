@@ -83,7 +83,7 @@ class _Search:
         self._tried.add(key)
         self._left -= 1
         try:
-            run = await simulate.aio(self._case, Lenient(segments), engine="direct")
+            run = await simulate.aio(self._case, Lenient(segments), engine="direct", notice=False)
         except KernelError:
             return False
         target = (len(segments_of(run.choices)), len(run.choices))

@@ -84,6 +84,16 @@ class Suspects:
             account.findings[-1] = await self._kept(finding, seen, steps)
         account.tell()
 
+    def leave(self, suspects: Sequence[Finding], *, exact: bool) -> None:
+        """Tell of the suspects that nobody will look at any more, the first of which may have been begun."""
+        told = {(finding.kind, finding.sides) for finding in self._account.findings}
+        left = [suspect for suspect in suspects if (suspect.kind, suspect.sides) not in told]
+        if exact:
+            shown = "not shown: the check was interrupted before"
+            self._account.findings += [suspect.with_(harmful=None, shown=shown) for suspect in left]
+        elif left:
+            self._account.notes.append(f"the analysis suspects {len(left)} more, which were not looked at")
+
     async def _kept(self, finding: Finding, seen: Witness, steps: int) -> Finding:
         """Return the finding with its witness, shrunk; if Ctrl-C comes meanwhile, it gets the one there is."""
         choices: Sequence[str] = seen.choices

@@ -85,7 +85,7 @@ class Undecided:
                 await self._try(plan := stream_plan(reference))
                 if not account.refuted:
                     self.exhausted = not account.interrupted
-                    return exhaustion_scope(explored, self._case) + apart(len(plan))
+                    return f"one run does not decide; {exhaustion_scope(explored, self._case)}{apart(len(plan))}"
         if account.refuted:
             return "a schedule that shows it was run"
         if account.interrupted:

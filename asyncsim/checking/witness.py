@@ -136,7 +136,7 @@ async def _attempt(
         # Up to where they meet, all schedules of an attempt are the same, so the first one tells the lines of all.
         record = "witness" if doubted and isinstance(scheduler, Meeting) and not runs else None
         try:
-            run = await simulate.aio(judge.case, choices, record=record, engine="direct", begun=begun)
+            run = await simulate.aio(judge.case, choices, record=record, engine="direct", begun=begun, notice=False)
         except KernelError as error:
             shown = f"the kernel raises in one order: {error}"
             return Witness(True, True, shown, tuple(choices.choices), schedules=len(runs) + 1)  # noqa: FBT003

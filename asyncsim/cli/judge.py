@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     Judge = Callable[[Kernel, int, Callable[[Progress], None] | None], Report]
 
 WIDEST = 110
+_INTERRUPTED = 130
 FAIR = "fifo"
 _COLOURS = {REFUTED: "red", SURVIVED: "yellow"}
 
@@ -43,7 +44,7 @@ def judge_all(names: Sequence[str], options: Options, judge: Judge, *, explain: 
         explain: print why the theory applies, cell by cell.
 
     Returns:
-        The exit status: 1 if one of the reports refutes, else 0.
+        The exit status: 1 if one of the reports refutes; else 130 if Ctrl-C left something undecided; else 0.
 
     Raises:
         KeyboardInterrupt: Ctrl-C came before there was anything to report.
@@ -77,7 +78,12 @@ def judge_all(names: Sequence[str], options: Options, judge: Judge, *, explain: 
     if options.json:
         objects = [report.to_json() for report in reports]
         click.echo(json.dumps(objects[0] if len(cases) == 1 else objects, indent=2))
-    return int(any(report.refuted for report in reports))
+    if any(report.refuted for report in reports):
+        return 1
+    undecided = len(reports) < len(cases) or any(
+        report.interrupted and report.verdict == SURVIVED for report in reports
+    )
+    return _INTERRUPTED if undecided else 0
 
 
 def _unjudged(error: KernelError, kernel: Kernel) -> KernelError:

@@ -65,6 +65,7 @@ class Course:
         use: is told what the kernel does with the number of its call.
         begun: is given the choices of the run, none so far, when it begins; they grow as it goes on.
         lines: whether the trace says where each operation stands in the source.
+        notice: whether operations are coroutines, too, so that Python tells of a forgotten await.
 
     """
 
@@ -78,6 +79,7 @@ class Course:
         use: CallUse | None = None,
         begun: Begun | None = None,
         lines: bool = True,
+        notice: bool = False,
     ) -> None:
         """Make the memory, and a life for every rank, none of which has begun."""
         world = case.world
@@ -90,7 +92,9 @@ class Course:
         """The lives that are to begin, the last one first, each when the one before stands at the gate."""
         self._deferred = model.late
         # Edits and watches look for lines, too.
-        self._rank = NoticedRank if (record is not None and lines) or watch is not None or case.edits else Rank
+        self._rank = (
+            NoticedRank if notice or (record is not None and lines) or watch is not None or case.edits else Rank
+        )
         self._use = use
         self._places: dict[int, Place] = {}
         self._outputs: list[list[Any]] = [[MISSING] * world.ranks for _ in range(case.calls)]
@@ -270,6 +274,8 @@ def _check_joined(rank: Rank) -> None:
         raise MisuseError(
             f"rank {rank.id} returns while its stream {names} runs; join each stream: await rank.join(stream)"
         )
+    if rank.unfinished:
+        raise MisuseError(f"rank {rank.id} returns {rank.unfinished[0]}")
 
 
 def _close(coroutine: Any) -> None:  # noqa: ANN401

@@ -30,6 +30,7 @@ def drive(  # noqa: PLR0913 - each is one thing that a caller may want of a run
     use: CallUse | None = None,
     begun: Begun | None = None,
     lines: bool = True,
+    notice: bool = False,
 ) -> Run:
     """Run a case once, under a schedule chosen by `scheduler`, as `simulate` does, but without trio.
 
@@ -41,6 +42,7 @@ def drive(  # noqa: PLR0913 - each is one thing that a caller may want of a run
         use: is told what the kernel does with the number of its call.
         begun: is given the choices of the run, none so far, when it begins; they grow as it goes on.
         lines: whether the trace says where each operation stands in the source; to find out costs a quarter of a run.
+        notice: a forgotten await is looked for also where no lines are.
 
     Raises:
         KernelError: the kernel raised, or awaited something that is no operation of its rank.
@@ -48,8 +50,8 @@ def drive(  # noqa: PLR0913 - each is one thing that a caller may want of a run
         DivergenceError: the scheduler replays a schedule that this kernel does not follow.
 
     """
-    course = Course(case, scheduler, record=record, watch=watch, use=use, begun=begun, lines=lines)
-    with noticed(case) if record is not None and lines else nullcontext():
+    course = Course(case, scheduler, record=record, watch=watch, use=use, begun=begun, lines=lines, notice=notice)
+    with noticed(case) if notice or (record is not None and lines) else nullcontext():
         _go(course)
         return course.result()
 

@@ -30,6 +30,7 @@ class Member:
     __slots__ = (
         "_barriers", "_deferred", "_home", "_number", "_streams", "_whole", "_world", "actor", "begin", "call", "group",
         "id", "members", "note", "open_streams", "peers", "phase_name", "size",
+        "unfinished",
     )  # fmt: skip
 
     def __init__(self, actor: Actor, world: World, *, deferred: bool = False) -> None:
@@ -41,6 +42,7 @@ class Member:
         self.phase_name = ""
         self.actor = actor
         self.open_streams: list[str] = []
+        self.unfinished: list[str] = []  # what it may not return in the middle of, as the end of a sentence
         self.begin: Callable[[Stream[Any], Member], None] | None = None
         self.note: Callable[[Any, str, dict[str, Any]], None] | None = None
         self._streams = count(1)
@@ -67,7 +69,7 @@ class Member:
         self._be(group, members)
         self._whole, self._streams, self._barriers = rank.whole, rank._streams, rank._barriers
         self.call, self._number, self.open_streams = rank.call, rank._number, rank.open_streams
-        self.note, self.begin = rank.note, rank.begin
+        self.note, self.begin, self.unfinished = rank.note, rank.begin, rank.unfinished
 
     def within(self, group: Group) -> Self:
         """Return this rank as a member of a group, for the present call.

@@ -92,6 +92,7 @@ async def simulate(  # noqa: PLR0913 - each is one thing that a caller may want 
     watch: Watch | None = None,
     engine: Engine | None = "trio",
     begun: Begun | None = None,
+    notice: bool = True,
 ) -> Run:
     """Run a case once, under a schedule chosen by `scheduler`.
 
@@ -104,10 +105,11 @@ async def simulate(  # noqa: PLR0913 - each is one thing that a caller may want 
         engine: "trio", or "direct": the same run, byte for byte, in less time. Trio's other tasks get their
             turn, and Ctrl-C and cancellations theirs, within a run on trio, and before one on "direct".
             None: "direct" where the run is large, from 32 ranks on; "trio" elsewhere.
+        notice: a forgotten await is looked for, which takes a twentieth of a run; in one that is recorded it always is.
 
     Raises:
         KernelError: the kernel raised, or awaited something that is no operation of its rank.
-        MisuseError: the scheduler chose what was not ready; there is no such engine.
+        MisuseError: the scheduler chose what was not ready; there is no such engine; the kernel forgot an await.
         DivergenceError: the scheduler replays a schedule that this kernel does not follow.
 
     """
@@ -116,13 +118,13 @@ async def simulate(  # noqa: PLR0913 - each is one thing that a caller may want 
     if engine not in ENGINES:
         raise MisuseError(f"engine={engine!r}; give one of {', '.join(ENGINES)}")
     if _loopless.get():
-        return drive(case, scheduler, record=record, watch=watch, begun=begun)
+        return drive(case, scheduler, record=record, watch=watch, begun=begun, notice=notice)
     from asyncsim.machine.tasks import checkpoint, run_as_tasks  # noqa: PLC0415 - see the top of this page
 
     if engine == "direct":
         await checkpoint()
-        return drive(case, scheduler, record=record, watch=watch, begun=begun)
-    return await run_as_tasks(case, scheduler, record, watch, begun)
+        return drive(case, scheduler, record=record, watch=watch, begun=begun, notice=notice)
+    return await run_as_tasks(case, scheduler, record, watch, begun, notice=notice)
 
 
 async def outside(function: Callable[[], _Result]) -> _Result:

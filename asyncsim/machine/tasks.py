@@ -33,12 +33,12 @@ __all__ = ["checkpoint", "in_thread", "run_as_tasks"]
 _Result = TypeVar("_Result")
 
 
-async def run_as_tasks(
-    case: Case, scheduler: Scheduler, record: str | None, watch: Watch | None, begun: Begun | None
+async def run_as_tasks(  # noqa: PLR0913 - as of `simulate`
+    case: Case, scheduler: Scheduler, record: str | None, watch: Watch | None, begun: Begun | None, *, notice: bool
 ) -> Run:
     """Run a case once, each actor a trio task; arguments and errors are those of `simulate`."""
-    course = Course(case, scheduler, record=record, watch=watch, begun=begun)
-    with nullcontext() if record is None else noticed(case):
+    course = Course(case, scheduler, record=record, watch=watch, begun=begun, notice=notice)
+    with noticed(case) if notice or record is not None else nullcontext():
         await _Tasks(course).run()
         return course.result()
 
