@@ -241,6 +241,21 @@ def test_a_rehearsal_refuses_only_what_a_run_would():
     assert y[0, 0, 0] == 1
 
 
+def test_a_rehearsal_knows_no_element_of_a_tile_either_also_when_it_was_stored():
+    with dialect() as d:
+        pl = d.pl
+
+        @pl.jit.incore
+        def kernel(x, y, data, signal):
+            pl.store(pl.load(x, [0, 0], [1, SIZE]), [0, 0], data)
+            pl.store(pl.load(data, [0, 0], [1, SIZE]), [0, 0], y)
+            pl.load(data, [0, int(pl.read(y, [0, 1])) - 1], [1, 1])  # -1 with the zeros of a rehearsal
+
+        x, y = arrays()
+        dispatched(d, kernel, x * 0 + 1, y)
+    assert (y == 1).all()
+
+
 def test_a_hang_stops_the_script_and_is_judged():
     with dialect() as d:
         pl, pld = d.pl, d.pld
@@ -296,6 +311,22 @@ def test_other_inputs_keep_what_is_only_written_and_what_is_read_value_by_value(
         assert second[rank][1] == 3
         assert second[rank][2].dtype == bool
         assert (second[rank][3] == -1).all()
+
+
+def test_other_inputs_keep_only_those_elements_that_are_read():
+    with dialect() as d:
+        pl = d.pl
+
+        @pl.jit.incore
+        def kernel(x, y, data, signal):
+            pl.read(x, [0, 1])
+            pl.read(x, [0, 3])
+
+        x, y = arrays()
+        dispatched(d, kernel, x, y)
+        second = d.session.dispatched[0].kernel.make_inputs(2, 1, 0)
+    for rank in range(2):
+        assert ((second[rank][0] == x[rank]) == [False, True, False, True]).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.int16, np.int8])

@@ -107,7 +107,8 @@ def pypto_command(  # noqa: PLR0913 - one argument an option
     dispatched, on fresh windows; and beside it, what happens if the same windows are used again.
 
     The exit status is the script's own if it fails; else 1 if a program is refuted as it was dispatched (with
-    --calls 2: or on windows that are used again), 0 if not; 2 for a program that cannot be right.
+    --calls 2: or on windows that are used again), 0 if not; 2 for a program that cannot be right, or that
+    does not do again what it did when it was dispatched.
 
     \b
     Examples:
@@ -138,6 +139,7 @@ def pypto_command(  # noqa: PLR0913 - one argument an option
     if not session.dispatched and not status:
         click.echo(f"\nasyncsim: {script} dispatched nothing; there is nothing to judge")
     status = status or int(any(_refuted(each, calls) for each in judged))
+    status = status or (0 if all(each.program.repeats() for each in judged) else BAD_INPUT)
     if json_file is not None:
         json_file.write_text(json.dumps(_object(command, judged, status), indent=2) + "\n", "utf-8")
     ctx.exit(status)
@@ -189,6 +191,8 @@ def _text(judged: _Judged, command: _Command) -> str:
 
     often = judged.program.times
     times = f"dispatched {count_text(often, 'time')}; judged with the inputs of the first\n" if often > 1 else ""
+    if judged.program.unlike:
+        times += f"{judged.program.unlike} of these dispatches did other operations, and are not judged\n"
     reused = f"  not judged: {judged.why_not}\n" if judged.reused is None else text(judged.reused)
     return f"{times}{text(judged.once)}\n{REUSED}\n{reused}"
 
@@ -202,6 +206,8 @@ def _object(command: _Command, judged: Sequence[_Judged], status: int) -> dict[s
             {
                 "program": each.program.name,
                 "dispatched": each.program.times,
+                "with_other_operations": each.program.unlike,
+                "repeats": each.program.repeats(),
                 "as_dispatched": each.once.to_json(),
                 "if_reused": {"not_judged": each.why_not} if each.reused is None else each.reused.to_json(),
             }

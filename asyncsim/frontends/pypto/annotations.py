@@ -10,8 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from asyncsim.frontends.pypto.dtypes import DType
 from asyncsim.frontends.pypto.refusals import refused
+from asyncsim.frontends.pypto.values import type_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,30 @@ class Annotation:
             names = dict.fromkeys(extent.name for extent in self.shape if isinstance(extent, Dynamic))
             settled = "".join(f", {name} = {known[name]}" for name in names if name in known)
             raise refused(f"{where} takes shape {list(self.shape)}{settled}, got {list(shape)}")
+
+
+def scalar(where: str, dtype: DType | None, value: Any) -> Any:  # noqa: ANN401 - a Python number
+    """Return a number as a scalar parameter holds it: rounded to its dtype, if it has one.
+
+    Raises:
+        RefusedError: it is no number, or none that an integer dtype holds.
+
+    """
+    plain = isinstance(value, np.generic) or (hasattr(value, "__index__") and not hasattr(value, "shape"))
+    if not plain and not isinstance(value, float):
+        raise refused(f"{where} takes a Scalar, got {type_of(value)}", TypeError)
+    if dtype is None:
+        return value
+    number = value.item() if isinstance(value, np.generic) else value
+    number = number if isinstance(number, float) else int(number.__index__())
+    with np.errstate(all="ignore"):  # too large for a float: infinite, as on the hardware
+        try:
+            made = np.asarray(number).astype(dtype.numpy).item()
+        except OverflowError:
+            made = None
+    if made is None or (dtype.numpy.kind in "iub" and made != number):
+        raise refused(f"{where} takes a Scalar of {dtype}, which does not hold {number!r}")
+    return made
 
 
 def _dtype(kind: str, dtype: object) -> DType:

@@ -15,18 +15,13 @@ import numpy as np
 
 from asyncsim.frontends.pypto.annotations import Dynamic
 from asyncsim.frontends.pypto.callables import AsyncFunction
-from asyncsim.frontends.pypto.dispatched import Dispatched
+from asyncsim.frontends.pypto.dispatched import Dispatched, Settings
 from asyncsim.frontends.pypto.host import HostCall, HostTensor
-from asyncsim.frontends.pypto.launch import Launch, Live, Memory
+from asyncsim.frontends.pypto.launch import Launch
 from asyncsim.frontends.pypto.refusals import refused
 from asyncsim.frontends.pypto.rehearsal import rehearse
 from asyncsim.frontends.pypto.session import StuckError
 from asyncsim.frontends.pypto.tensors import array_of, is_tensor
-from asyncsim.frontends.pypto.values import OtherUseError
-from asyncsim.machine.case import Case
-from asyncsim.machine.simulate import simulate
-from asyncsim.schedulers.table import make
-from asyncsim.trace.errors import KernelError
 from asyncsim.trace.event import COMPLETE
 
 if TYPE_CHECKING:
@@ -84,9 +79,11 @@ class Compiled:
         """
         given = [_host_value(value) for value in args]
         launch, returned = self._launch(given)
-        dispatched = Dispatched.of(launch, rehearse(launch))
-        ending = _run(self._session, launch, dispatched)
-        dispatched.note(self._session.dispatched)
+        session = self._session
+        run = Settings(session.scheduler, session.memory, session.seed)
+        dispatched = Dispatched.of(launch, rehearse(launch), run)
+        ending = dispatched.run_once()
+        dispatched.note(session.dispatched)
         if ending != COMPLETE:
             raise StuckError(ending)
         return returned
@@ -99,7 +96,7 @@ class Compiled:
         function = session.rewriter.launching(host.raw, _dispatchable)
         outer, session.host = session.host, call
         try:
-            result = function(*(values.values() if host.owner is None else (host.owner, *values.values())))
+            result = host.called(function, values)
         finally:
             session.host = outer
         call.check()
@@ -143,19 +140,3 @@ def _returned(result: Any) -> Any:  # noqa: ANN401 - what the host function retu
     if isinstance(result, HostTensor):
         return result.array if result.original is None else result.original
     return result
-
-
-def _run(session: Session, launch: Launch, dispatched: Dispatched) -> str:
-    """Run it once, in the memory of the script's tensors; return how it ended."""
-    while True:
-        memory = Memory(launch.names, dispatched.uses)
-        kernel = launch.kernel(memory, lambda *_: [Live(part.arrays) for part in launch.parts])
-        case = Case(kernel, ranks=launch.ranks, calls=1, memory=session.memory, seed=session.seed)
-        try:
-            return simulate(case, make(session.scheduler), engine="direct").ending
-        except KernelError as error:
-            raised = error.__cause__ or error
-        if not isinstance(raised, OtherUseError):
-            raise raised  # the author's own, with its traceback; out here, or it would be its own context
-        dispatched.learn(raised)
-        dispatched.restore()

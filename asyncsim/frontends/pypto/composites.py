@@ -178,7 +178,7 @@ def _counts(name: str, what: str, counts: object) -> list[int]:
         return integers(name, what, counts)
     if counts.array.dtype.kind not in "iu":
         raise refused(f"{name} {what} must have an integer element type, got dtype {counts.dtype}", TypeError)
-    counts.touched.add("read")
+    counts.note_read(...)
     if counts.unknown:
         raise UnknownValueError
     return [int(value) for value in counts.array.reshape(-1)]

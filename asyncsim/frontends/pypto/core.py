@@ -42,7 +42,7 @@ async def store(tile: Tile, offsets: Sequence[int], tensor: Tensor) -> Tensor:
     tile = tile_of("pl.store", tile, tensor_of("pl.store", tensor))
     slices = box("pl.store", tensor, offsets, tile.shape)
     if isinstance(tensor, LocalTensor):
-        tensor.touched.add("written")
+        tensor.note_written()
         tensor.array[slices] = tile
     else:
         await awaited(tensor.rank.store(region("pl.store", tensor, slices), tile))
@@ -53,7 +53,7 @@ async def read(tensor: Tensor, offsets: Sequence[int]) -> Any:  # noqa: ANN401 -
     """Return one element as a number."""
     at = cell("pl.read", tensor_of("pl.read", tensor), offsets)
     if isinstance(tensor, LocalTensor):
-        tensor.touched.add("read")
+        tensor.note_read(at)
         if tensor.unknown:
             raise UnknownValueError
         return tensor.array[at].item()
@@ -68,7 +68,7 @@ async def write(tensor: Tensor, offsets: Sequence[int], value: Any) -> Tensor:  
         raise refused(f"pl.write expects a scalar value; got {type_of(value)}", TypeError)
     made = np.full((1,) * len(at), value, tensor.dtype.numpy)
     if isinstance(tensor, LocalTensor):
-        tensor.touched.add("written")
+        tensor.note_written()
         tensor.array[at] = made.reshape(())[()]
     else:
         slices = tuple(slice(start, start + 1) for start in at)

@@ -9,11 +9,13 @@ import numpy as np
 
 from asyncsim.checking.check import check
 from asyncsim.checking.replay import replay
+from asyncsim.checking.report import SURVIVED
 from asyncsim.frontends.pypto.fresh import with_golden
-from asyncsim.frontends.pypto.launch import Memory
+from asyncsim.frontends.pypto.launch import Live, Memory
+from asyncsim.frontends.pypto.streams import streams_of
 from asyncsim.frontends.pypto.values import OtherUseError
 from asyncsim.machine.case import Case
-from asyncsim.trace.errors import KernelError
+from asyncsim.trace.errors import AsyncsimError, KernelError, MisuseError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,9 +24,27 @@ if TYPE_CHECKING:
     from asyncsim.checking.report import Report
     from asyncsim.frontends.pypto.host import Array
     from asyncsim.frontends.pypto.launch import Launch, Part, Uses
+    from asyncsim.frontends.pypto.streams import Streams
     from asyncsim.machine.kernel import Kernel
     from asyncsim.trace.event import Trace
     from asyncsim.trace.token import Token
+
+
+VARIANTS = 8
+"""So many dispatches of one program are judged each for itself, if they do other operations with other inputs."""
+OUTSIDE = (
+    "the operations depend on state outside the program, such as a global that the script changes: run once more on "
+    "the same inputs, it did other ones than when it was dispatched. Pass what it goes by as an argument"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Of a script's runs: the scheduler, the memory model, the seed."""
+
+    scheduler: str
+    memory: str
+    seed: int
 
 
 @dataclass(slots=True, eq=False)
@@ -35,28 +55,41 @@ class Dispatched:
         launch: what went to which rank.
         inputs: the tensors of each rank, as they were before.
         uses: what each window is used for, as far as it is known.
-        name: in this script; a program that is dispatched with other shapes or numbers is another one.
+        run: makes the script's run: the scheduler, the memory model, the seed.
+        name: in this script; a program that is dispatched with other shapes or numbers, or that then did other
+            operations, is another one.
         times: how often the script dispatched it.
+        unlike: how many of these dispatches did other operations, and are not judged: there were too many of them.
+        streams: what the ranks did in the script's run.
 
     """
 
     launch: Launch
     inputs: list[tuple[Array, ...]]
     uses: Uses
+    run: Settings
     _: KW_ONLY
     name: str = ""
     times: int = 1
+    unlike: int = 0
+    streams: Streams = ()
+    _repeats: bool | None = None
 
     @classmethod
-    def of(cls, launch: Launch, uses: Uses) -> Dispatched:
+    def of(cls, launch: Launch, uses: Uses, run: Settings) -> Dispatched:
         """Take the inputs, before a run changes them."""
-        return cls(launch, [tuple(array.copy() for array in part.arrays) for part in launch.parts], uses)
+        return cls(launch, [tuple(array.copy() for array in part.arrays) for part in launch.parts], uses, run)
 
     def note(self, dispatched: list[Dispatched]) -> None:
         """Put it on the list of what a script dispatched, or count it where it stands already."""
-        same = [known for known in dispatched if known.launch.key == self.launch.key]
+        alike = [known for known in dispatched if known.launch.key == self.launch.key]
+        same = [known for known in alike if known.streams == self.streams]
         if same:
             same[0].times += 1
+            return
+        if len(alike) == VARIANTS:
+            alike[0].times += 1
+            alike[0].unlike += 1
             return
         count = sum(known.launch.name == self.launch.name for known in dispatched)
         self.name = self.launch.name if not count else f"{self.launch.name}#{count + 1}"
@@ -72,13 +105,53 @@ class Dispatched:
             for array, before in zip(part.arrays, inputs, strict=True):
                 array[...] = before
 
+    def run_once(self) -> str:
+        """Make the script's run, in the memory of its tensors; return how it ended."""
+        while True:
+            kernel = self.launch.kernel(
+                Memory(self.launch.names, self.uses), lambda *_: [Live(part.arrays) for part in self.launch.parts]
+            )
+            try:
+                self.streams = self._streams(kernel)
+            except KernelError as error:
+                raised = error.__cause__ or error
+            else:
+                return self.streams[0]
+            if not isinstance(raised, OtherUseError):
+                raise raised  # the author's own, with its traceback; out here, or it would be its own context
+            self.learn(raised)
+            self.restore()
+
+    def repeats(self) -> bool:
+        """Say whether the script's run, made again on the same inputs, does the same; it is made again once."""
+        if self._repeats is None:
+            try:
+                self._repeats = self._streams(self.kernel) == self.streams
+            except KernelError:  # it did not raise then
+                self._repeats = False
+        return self._repeats
+
+    def _streams(self, kernel: Kernel) -> Streams:
+        run = self.run
+        case = Case(kernel, ranks=self.launch.ranks, calls=1, memory=run.memory, seed=run.seed)
+        return streams_of(case, run.scheduler)
+
     @property
     def kernel(self) -> Kernel:
         """The kernel: call 0 has the inputs of the script, each further one others."""
         return self.launch.kernel(Memory(self.launch.names, self.uses), self._inputs, name=self.name)
 
     def judge(self, *, calls: int, memory: str = "sc", seed: int = 0, **options: Any) -> Report:  # noqa: ANN401 - as `asyncsim.check` takes them
-        """Check it: ``calls=1`` as it was dispatched, more on windows that are used again."""
+        """Check it: ``calls=1`` as it was dispatched, more on windows that are used again.
+
+        Nothing is proved of a program that does not do again what it did when it was dispatched.
+
+        Raises:
+            KernelError: it raises with other inputs.
+            MisuseError: it does not do again what it did, and raises.
+
+        """
+        repeats = self.repeats()  # now: to judge it may add uses, and so name its windows otherwise
 
         def use(kernel: Kernel) -> Report:
             measured = self._measured(kernel, calls, memory, seed)
@@ -89,7 +162,19 @@ class Dispatched:
                 report.later = ""  # as it was dispatched, each call has windows of its own
             return report
 
-        return self._learning(use)  # type: ignore[no-any-return]
+        try:
+            report: Report = self._learning(use)
+        except AsyncsimError as error:
+            if repeats:
+                raise
+            raise MisuseError(f"{self.name}: {OUTSIDE}; now it raises: {error}") from error
+        if not repeats:
+            report.later, report.proof = "", None
+            report.notes.append(OUTSIDE)
+            if not report.refuted:
+                report.verdict = SURVIVED
+                report.scope = "what was judged is not what was dispatched"
+        return report
 
     def again(self, recorded: Trace | Token, *, calls: int, memory: str, seed: int) -> Replayed:
         """Replay a recorded run of it, of so many calls under this memory model."""
@@ -121,11 +206,16 @@ class Dispatched:
 def _another(array: Array, part: Part, number: int, rng: np.random.Generator) -> Array:
     """Return other values of the same shape and dtype.
 
-    What is only written, and what is read value by value, an index or a count, stays: other ones would
+    What is only written, and each element that is read as a number, an index or a count, stays: other ones would
     not be another input, but perhaps none. Other integers are within the range of the script's.
     """
-    if number in part.only_out or number in part.control:
+    if number in part.only_out:
         return array
+    other = _drawn(array, rng)
+    return np.where(part.control[number], array, other) if number in part.control else other
+
+
+def _drawn(array: Array, rng: np.random.Generator) -> Array:
     kind = array.dtype.kind
     if kind == "b":
         return np.asarray(rng.integers(0, 2, array.shape), bool)

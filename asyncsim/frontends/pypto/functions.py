@@ -7,12 +7,13 @@ import sys
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from asyncsim.frontends.pypto.annotations import Annotation
+from asyncsim.frontends.pypto.annotations import Annotation, scalar
 from asyncsim.frontends.pypto.callables import AsyncFunction
 from asyncsim.frontends.pypto.compiled import Compiled
 from asyncsim.frontends.pypto.dtypes import FunctionType, Level, Role
 from asyncsim.frontends.pypto.host import HostTensor
 from asyncsim.frontends.pypto.operation import unbound
+from asyncsim.frontends.pypto.parameters import bound_again, declared, one_by_one
 from asyncsim.frontends.pypto.refusals import NotWrittenError, nearest, refused
 from asyncsim.frontends.pypto.values import LocalTensor, View, WindowTensor, type_of
 
@@ -84,11 +85,24 @@ class Function(AsyncFunction):
             raise refused(f"{self.name}: {unbound(error)}", TypeError) from None
         bound.apply_defaults()
         known: dict[str, int] = {}
-        values = {name: bound.arguments[name] for name in self.parameters}
-        for name, annotation in self.parameters.items():
+        if self.owner is not None:
+            del bound.arguments[next(iter(self.signature.parameters))]
+        values = one_by_one(bound)
+        for name in values:
+            annotation = self.parameters[declared(name)]
             if annotation is not None:
-                _check(f"{self.name}: parameter {name}", annotation, values[name], known)
+                where = f"{self.name}: parameter {name}"
+                if annotation.kind == "Scalar":
+                    values[name] = scalar(where, annotation.dtype, values[name])
+                else:
+                    _check(where, annotation, values[name], known)
         return values
+
+    def called(self, function: Callable[..., Any], values: dict[str, Any]) -> Any:  # noqa: ANN401 - what it returns
+        """Call what was made of it on arguments that were bound: each by place or by name, as it takes them."""
+        own = {} if self.owner is None else {next(iter(self.signature.parameters)): self.owner}
+        bound = bound_again(self.signature, own | values)
+        return function(*bound.args, **bound.kwargs)
 
     def start(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - a coroutine of whatever the kernel returns
         """Return the coroutine of a call by another kernel."""
@@ -100,9 +114,7 @@ class Function(AsyncFunction):
 
     async def on_device(self, values: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the kernel returns
         """Run on a device, on arguments that were bound."""
-        function = self.session.rewriter.asynchronous(self.raw)
-        given = values.values() if self.owner is None else (self.owner, *values.values())
-        return await function(*given)
+        return await self.called(self.session.rewriter.asynchronous(self.raw), values)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - what the host function goes on with
         """Dispatch it from the host function; or, a host function, compile and run it."""
@@ -133,17 +145,13 @@ def _hints(function: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's func
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         try:
             return get_type_hints(function, localns={name: cell.cell_contents for name, cell in cells})
-        except (NameError, ValueError, TypeError):
+        except (NameError, ValueError, TypeError, AttributeError):
             return {}  # a name of an enclosing function that nobody keeps
     return hints
 
 
 def _check(where: str, annotation: Annotation, value: Any, known: dict[str, int]) -> None:  # noqa: ANN401
     """Refuse an argument that its annotation does not take."""
-    if annotation.kind == "Scalar":
-        if not hasattr(value, "__index__") and not isinstance(value, float):
-            raise refused(f"{where} takes a Scalar, got {type_of(value)}", TypeError)
-        return
     window = isinstance(value, View | WindowTensor)
     if not window and (annotation.kind == "DistributedTensor" or not isinstance(value, HostTensor | LocalTensor)):
         raise refused(f"{where} takes a {annotation.kind}, got {type_of(value)}", TypeError)

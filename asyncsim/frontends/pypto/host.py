@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 import numpy as np
 
 from asyncsim.frontends.pypto.dtypes import DType, dtype_for, dtype_given
+from asyncsim.frontends.pypto.parameters import declared
 from asyncsim.frontends.pypto.places import integer, integers
 from asyncsim.frontends.pypto.refusals import UnknownNameError, at_line, refused
 from asyncsim.frontends.pypto.values import Buffer, View
@@ -182,7 +183,8 @@ class HostCall:
                 raise refused(f"{function.name}: parameter {name} got {type(value).__name__}; "
                               "a kernel takes tensors, windows and numbers", TypeError)  # fmt: skip
         self.dispatches.append(Dispatch(function, values, number, (frame.f_code.co_filename, frame.f_lineno)))
-        marked = [values[name] for name, hint in function.parameters.items() if hint is not None and hint.out]
+        hints = {name: function.parameters[declared(name)] for name in values}
+        marked = [values[name] for name, hint in hints.items() if hint is not None and hint.out]
         written = [value for value in marked if isinstance(value, HostTensor)]
         return written[0] if len(written) == 1 else tuple(written) or None
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from asyncsim.frontends.pypto.host import HostTensor
+from asyncsim.frontends.pypto.overlaps import Overlap, Passed, overlaps
+from asyncsim.frontends.pypto.parameters import declared
 from asyncsim.frontends.pypto.refusals import refused
 from asyncsim.frontends.pypto.values import DATA, SIGNAL, Buffer, LocalTensor, View, WindowTensor
 from asyncsim.machine.kernel import Kernel
@@ -47,7 +49,9 @@ class Part:
         arrays: the rank's tensors, each once.
         runs: for each dispatch the function and its arguments; a tensor by its number in `arrays`.
         out: the numbers of the tensors that annotations mark as written, or that were written.
-        control: the numbers of those whose values were read one by one: counts and indices, as a rule.
+        passed: where each of `arrays` was passed first.
+        overlaps: by number, those whose memory another tensor of the launch shows, too.
+        control: by number, which elements were read one by one: counts and indices, as a rule.
 
     """
 
@@ -55,7 +59,9 @@ class Part:
     runs: list[tuple[Any, dict[str, Any]]] = field(default_factory=list)
     out: set[int] = field(default_factory=set)
     only_out: set[int] = field(default_factory=set)
-    control: set[int] = field(default_factory=set)
+    passed: list[Passed] = field(default_factory=list)
+    overlaps: dict[int, Overlap] = field(default_factory=dict)
+    control: dict[int, np.ndarray[Any, np.dtype[np.bool_]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,9 @@ class Launch:
         name: of the program.
         path: of the script, as reports show it.
 
+    Raises:
+        RefusedError: a tensor that is marked as written shares memory with another one.
+
     """
 
     def __init__(self, call: HostCall, name: str, path: str) -> None:
@@ -89,8 +98,9 @@ class Launch:
             values = {}
             for parameter, value in each.values.items():
                 if isinstance(value, HostTensor):
-                    hint = hints[parameter]
-                    number = _number(part, value.array)
+                    hint = hints[declared(parameter)]
+                    passed = Passed(f"{each.function.name}: parameter {parameter}", each.device, each.place)
+                    number = _number(part, value.array, passed)
                     if hint is not None and hint.out:
                         part.out.add(number)
                         if hint.out == "Out":
@@ -101,10 +111,15 @@ class Launch:
                         self._name(value, parameter)
                     values[parameter] = value
             part.runs.append((each.function, values))
+        shared = overlaps([part.arrays for part in self.parts], [part.passed for part in self.parts])
+        for part, part.overlaps in zip(self.parts, shared, strict=True):
+            for number in sorted(part.out & part.overlaps.keys()):
+                raise part.overlaps[number].error()
 
     def _name(self, view: View, parameter: str) -> None:
         """Call a view as the first parameter that holds it."""
         if view not in self.names:
+            parameter = parameter.replace("[", "_").rstrip("]")
             taken = set(self.names.values())
             tries = (parameter if n == 1 else f"{parameter}_{n}" for n in range(1, len(taken) + 2))
             self.names[view] = next(name for name in tries if name not in taken)
@@ -129,12 +144,13 @@ def _shown(part: Part) -> Any:  # noqa: ANN401 - compared only
     ]
 
 
-def _number(part: Part, array: Array) -> int:
+def _number(part: Part, array: Array, passed: Passed) -> int:
     place = (array.ctypes.data, array.shape, array.strides, array.dtype)
     for number, known in enumerate(part.arrays):
         if (known.ctypes.data, known.shape, known.strides, known.dtype) == place:
             return number
     part.arrays.append(array)
+    part.passed.append(passed)
     return len(part.arrays) - 1
 
 
@@ -199,7 +215,10 @@ class DeviceProgram:
         """Run the dispatches of a rank; return what they wrote."""
         part = self.launch.parts[rank.id]
         live = isinstance(x, Live)
-        tensors = [LocalTensor(array, unknown=self.unknown) for array in (x.arrays if live else x)]
+        tensors = [
+            LocalTensor(array, unknown=self.unknown, overlap=part.overlaps.get(number))
+            for number, array in enumerate(x.arrays if live else x)
+        ]
         try:
             for function, values in part.runs:
                 await function.on_device(
@@ -226,7 +245,7 @@ class DeviceProgram:
 def _note(part: Part, tensors: list[LocalTensor]) -> None:
     """Keep what a run did with the tensors of its rank."""
     for number, tensor in enumerate(tensors):
-        if "written" in tensor.touched:
+        if tensor.written:
             part.out.add(number)
-        if "read" in tensor.touched:
-            part.control.add(number)
+        if tensor.read is not None:
+            part.control[number] = tensor.read

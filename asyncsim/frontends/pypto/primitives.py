@@ -176,7 +176,7 @@ async def get(  # noqa: PLR0913, PLR0917 - upstream's signature
     here, there = _boxes(name, tensor_of(name, dst), src, dst_offsets, src_offsets, shape)
     source = region(name, src, there, peer_of(name, src, peer))
     if isinstance(dst, LocalTensor):
-        dst.touched.add("written")
+        dst.note_written()
         dst.array[here] = np.asarray(await awaited(src.rank.load(source)))
     else:
         await awaited(src.rank.get(region(name, dst, here), source))

@@ -62,8 +62,8 @@ def _alone(coroutine: Any) -> None:  # noqa: ANN401 - a coroutine
             if op.kind in (LOAD, REMOTE_LOAD):
                 region = op.accesses[0].region
                 outcome = np.zeros(region.shape, region.dtype)
-                # One element may be what the kernel goes by: a flag, an index. Zero is a guess then.
-                made_up = made_up or outcome.size == 1
+                # The kernel may go by any element, now or when it has stored it: zero is a guess from here on.
+                made_up = True
     except (StopIteration, UnknownValueError):
         return
     except AsyncsimError:

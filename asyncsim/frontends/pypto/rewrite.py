@@ -11,6 +11,7 @@ cannot await, a lambda, a ``yield``, is refused with its line.
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 from types import CodeType, FunctionType
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from asyncsim.frontends.pypto.callables import AsyncFunction, InnerFunction, at_once, behind
 from asyncsim.frontends.pypto.operation import Operation
 from asyncsim.frontends.pypto.refusals import NotWrittenError, at_line
-from asyncsim.frontends.pypto.scope import UNKNOWN, Scope, definition_of, is_the_authors
+from asyncsim.frontends.pypto.scope import UNKNOWN, Closure, Scope, definition_of, is_the_authors
 from asyncsim.frontends.pypto.syntax import bare, class_of, copied, listed
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ class Rewriter:
 
     def __init__(self) -> None:
         """Remember nothing yet."""
-        self._codes: dict[CodeType, CodeType] = {}
-        self._maybe: dict[CodeType, bool] = {}
+        self._codes: dict[Closure, CodeType] = {}
+        self._maybe: dict[Closure, bool] = {}
 
     def asynchronous(self, function: FunctionType) -> FunctionType:
         """Return the async form of a function.
@@ -51,9 +52,10 @@ class Rewriter:
             MisuseError: its source cannot be read, or holds what cannot be rewritten.
 
         """
-        code = self._codes.get(function.__code__)
+        closure = Closure(function)
+        code = self._codes.get(closure)
         if code is None:
-            code = self._codes[function.__code__] = self._compiled(function)
+            code = self._codes[closure] = self._compiled(function)
         return _function(function, code, self)
 
     def now(self, called: Any) -> Callable[..., Any]:  # noqa: ANN401 - whatever the author calls
@@ -83,23 +85,32 @@ class Rewriter:
 
     def may_await(self, called: Any) -> bool:  # noqa: ANN401 - whatever the author calls
         """Say whether an operation may be called in what is called."""
+        seen: set[Closure] = set()
+        found = self._reaches(called, seen)
+        if not found:  # so all of them were followed to their ends
+            self._maybe.update(dict.fromkeys(seen, False))
+        return found
+
+    def _reaches(self, called: Any, seen: set[Closure]) -> bool:  # noqa: ANN401 - as above
+        """Say it; of what was `seen` on the way nothing new comes, for functions may call each other."""
         if isinstance(called, Operation | AsyncFunction) or called is UNKNOWN:
             return True
         if not isinstance(called, FunctionType):
             found = behind(called)
-            return found is not None and self.may_await(found[0])
-        if not is_the_authors(called.__code__):
-            return False
-        known = self._maybe.get(called.__code__)
-        if known is None:
-            self._maybe[called.__code__] = False  # while it is looked at: it may call itself
-            if called.__name__ == "<lambda>":
-                return False  # an operation in it refuses to run there
-            definition = definition_of(called)
-            scope = Scope(called, definition)
-            known = any(self.may_await(scope.meaning(call.func)) for call in _calls(definition.body))
-            self._maybe[called.__code__] = known
-        return known
+            return found is not None and self._reaches(found[0], seen)
+        if not is_the_authors(called.__code__) or called.__name__ == "<lambda>":
+            return False  # an operation in a lambda refuses to run there
+        closure = Closure(called)
+        known = self._maybe.get(closure)
+        if known is not None or closure in seen:
+            return bool(known)
+        seen.add(closure)
+        definition = definition_of(called)
+        scope = Scope(called, definition)
+        reaches = any(self._reaches(scope.meaning(call.func), seen) for call in _calls(definition.body))
+        if reaches:
+            self._maybe[closure] = True
+        return reaches
 
     def launching(self, function: FunctionType, launch: Callable[[Any], Any]) -> FunctionType:
         """Return a host function in which ``launch`` looks at whatever is called with ``device=``."""
@@ -140,7 +151,8 @@ def _compile(function: FunctionType, made: ast.FunctionDef | ast.AsyncFunctionDe
     owner = class_of(function.__code__.co_qualname)
     stands: list[ast.stmt] = [ast.ClassDef(owner, [], [], [factory], []) if owner else factory]
     module = ast.fix_missing_locations(ast.Module(stands, []))
-    code = compile(module, function.__code__.co_filename, "exec", dont_inherit=True)
+    texts = function.__code__.co_flags & __future__.annotations.compiler_flag  # annotations of functions inside
+    code: CodeType = compile(module, function.__code__.co_filename, "exec", texts, dont_inherit=True)
     for name in (owner, _FACTORY, _BODY) if owner else (_FACTORY, _BODY):
         code = next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
     return code.replace(co_name=function.__code__.co_name, co_qualname=function.__code__.co_qualname)

@@ -51,6 +51,31 @@ def definition_of(function: FunctionType) -> ast.FunctionDef:
     )
 
 
+class Closure:
+    """What the names of a function mean depends on its code, and on what its closure holds: equal if both are.
+
+    Args:
+        function: the author's.
+
+    """
+
+    __slots__ = ("_code", "_held", "_ids")
+
+    def __init__(self, function: FunctionType) -> None:
+        """Look at the cells now: they may hold something else later. What cannot be called is all the same."""
+        self._code = function.__code__
+        self._held = (function.__globals__, *map(_held, function.__closure__ or ()))  # or an id is used again
+        self._ids = tuple(map(id, self._held))
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the code, and which objects the cells hold."""
+        return isinstance(other, Closure) and self._code == other._code and self._ids == other._ids
+
+    def __hash__(self) -> int:
+        """Return the same for equal ones."""
+        return hash((self._code, self._ids))
+
+
 class Scope:
     """What the names of one function mean, as far as that is known before it runs."""
 
@@ -83,6 +108,12 @@ class Scope:
                 except AttributeError:  # of another module; perhaps it is never come to
                     return UNKNOWN
         return UNKNOWN
+
+
+def _held(cell: Any) -> Any:  # noqa: ANN401 - types.CellType
+    if _is_empty(cell):
+        return UNKNOWN
+    return cell.cell_contents if callable(cell.cell_contents) or isinstance(cell.cell_contents, ModuleType) else None
 
 
 def _is_empty(cell: Any) -> bool:  # noqa: ANN401 - types.CellType

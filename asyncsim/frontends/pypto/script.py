@@ -17,6 +17,7 @@ from asyncsim.frontends.pypto.hook import answering
 from asyncsim.frontends.pypto.refusals import UnknownNameError
 from asyncsim.frontends.pypto.scope import is_the_authors
 from asyncsim.frontends.pypto.session import StuckError
+from asyncsim.frontends.streams import streams_lent
 from asyncsim.trace.errors import AsyncsimError, MisuseError
 
 if TYPE_CHECKING:
@@ -64,11 +65,8 @@ def script_run(path: str, args: Sequence[str], session: Session) -> Iterator[End
     except OSError as error:
         raise MisuseError(f"there is no script {path!r} ({error.strerror}); give the path of a Python file") from None
     with _as_python(path, file, args) as main, answering(session):
-        out, err = sys.stdout, sys.stderr
-        try:
+        with streams_lent():
             ended = _executed(source, file, main)
-        finally:
-            sys.stdout, sys.stderr = out, err
         yield ended
 
 

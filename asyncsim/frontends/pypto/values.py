@@ -12,6 +12,7 @@ from asyncsim.frontends.pypto.dtypes import DType, dtype_for
 from asyncsim.frontends.pypto.refusals import refused
 
 if TYPE_CHECKING:
+    from asyncsim.frontends.pypto.overlaps import Overlap
     from asyncsim.machine.rank import Rank
     from asyncsim.trace.world import SignalView, WindowView
 
@@ -70,23 +71,44 @@ class LocalTensor:
     Args:
         array: written in place.
         unknown: its elements are not known yet: the program is being compiled.
-        touched: noted: "read" by `pl.read` or as counts, "written".
+        overlap: other memory of the dispatch that is the same; it must not be written then.
+        written: noted.
+        read: noted: which elements were read as numbers, by `pl.read` or as counts; None: none so far.
 
     """
 
-    __slots__ = ("array", "dtype", "touched", "unknown")
+    __slots__ = ("array", "dtype", "overlap", "read", "unknown", "written")
 
-    def __init__(self, array: Tile, *, unknown: bool = False) -> None:
+    def __init__(self, array: Tile, *, unknown: bool = False, overlap: Overlap | None = None) -> None:
         """Take the array."""
         self.array = array
         self.dtype = dtype_for(array.dtype, "a tensor")
         self.unknown = unknown
-        self.touched: set[str] = set()
+        self.overlap = overlap
+        self.written = False
+        self.read: np.ndarray[Any, np.dtype[np.bool_]] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The extents."""
         return tuple(self.array.shape)
+
+    def note_written(self) -> None:
+        """Note that it is written, before it is.
+
+        Raises:
+            RefusedError: it shares memory with another tensor of the dispatch.
+
+        """
+        if self.overlap is not None:
+            raise self.overlap.error()
+        self.written = True
+
+    def note_read(self, at: Any) -> None:  # noqa: ANN401 - an index of numpy's
+        """Note which elements are read as numbers."""
+        if self.read is None:
+            self.read = np.zeros(self.array.shape, np.bool_)
+        self.read[at] = True
 
 
 class UnknownValueError(Exception):
