@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -274,3 +277,24 @@ def test_what_only_the_second_run_shows_is_hidden_state_all_the_same(raises):
     report = check(once, ranks=2, samples=1)
     assert report.verdict != "PROVED"
     assert "hidden-state" in {finding.kind for finding in report.findings}
+
+
+@pytest.mark.parametrize(
+    "is_late",
+    [
+        lambda call: isinstance(call, int) and call == 6,
+        lambda call: copy.deepcopy(call) == 6,
+        lambda call: copy.copy([call])[0] == 6,
+        lambda call: pickle.loads(pickle.dumps(call)) == 6,  # noqa: S301 - written here
+    ],
+    ids=["isinstance", "deepcopy", "copy", "pickle"],
+)
+def test_who_asks_whether_the_number_is_one_may_do_otherwise(is_late):
+    @kernel(memory=[Window("box", (1,), np.int32, initialised=True)])
+    async def program(rank, box):
+        await rank.load(box[0])
+        if is_late(rank.call):
+            await rank.store(box.at((rank.id + 1) % rank.size)[0], 1)
+
+    report = check(program, ranks=2)
+    assert (report.verdict, report.later) == ("PROVED", "")

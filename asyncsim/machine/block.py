@@ -42,7 +42,7 @@ def cells_of(  # noqa: PLR0913, PLR0917 - what a notify is given, and who notifi
     found: tuple[Cell, ...] = _several(rank, "notify_all takes cells, [signal.at(p)[...] for p in rank.peers]", cells)
     if order not in ("release", "relaxed"):
         raise MisuseError(f"rank {rank}: notify_all: order={order!r}; use 'release' or 'relaxed'")
-    plain = value.__class__ is int and op == ATOMIC_ADD
+    plain = type(value) is int and op == ATOMIC_ADD
     number: int = value
     for at, cell in enumerate(found):
         if not (plain and cell.__class__ is Cell and cell.world is world and cell.low <= value <= cell.high):

@@ -56,13 +56,23 @@ class CallNumber:
         """Return the number, to be waited for or added."""
         return self._call
 
+    @property  # type: ignore[misc]  # what is read here is never written
+    def __class__(self) -> type:  # `isinstance` asks for it: is this an int?
+        """Note that somebody asks what it is, and may do otherwise where it is a plain number."""
+        self._use.otherwise = True
+        return CallNumber
+
+    def __reduce_ex__(self, _: object) -> tuple[type[int], tuple[int]]:
+        """Be a plain number where it is copied or written down."""
+        return int, (self._otherwise(),)
+
     def _otherwise(self) -> int:
         self._use.otherwise = True
         return self._call
 
     def _grown(self, how: Callable[[int, int], int], other: Any) -> Any:  # noqa: ANN401 - as the operator takes and gives
         """Return what grows by a constant from call to call; anything else is noted, and plain."""
-        if other.__class__ is int:
+        if type(other) is int:
             return CallNumber(how(self._call, other), self._use)
         return how(self._otherwise(), other)
 
@@ -83,14 +93,14 @@ class CallNumber:
 
     def __mod__(self, other: Any) -> Any:  # noqa: ANN401 - as above
         """Note what it is taken modulo."""
-        if other.__class__ is int and other > 0:
+        if type(other) is int and other > 0:
             self._use.modulus = lcm(self._use.modulus, other)
             return self._call % other
         return self._otherwise() % other
 
     def __and__(self, other: Any) -> Any:  # noqa: ANN401 - as above
         """Note what it is taken modulo, by a mask."""
-        if other.__class__ is int and other > 0 and other & (other + 1) == 0:
+        if type(other) is int and other > 0 and other & (other + 1) == 0:
             return self % (other + 1)
         return self._otherwise() & other
 

@@ -219,7 +219,7 @@ class Rank(Parent):
                 but what the memory model orders. Under ``sc`` there is no difference.
 
         """
-        known = cell.__class__ is Cell and cell.world is self._world and value.__class__ is int and op == ATOMIC_ADD
+        known = cell.__class__ is Cell and cell.world is self._world and type(value) is int and op == ATOMIC_ADD
         if not (known and cell.low <= value <= cell.high):
             value = change_of(self._home, NOTIFY, cell, value, op, self._world)
         relaxed = order != "release"

@@ -180,7 +180,7 @@ class Cell:
         self.world = world
 
     def _condition(self, compare: str, expected: object) -> Condition:
-        if expected.__class__ is not int:
+        if type(expected) is not int:
             if hasattr(expected, "as_threshold"):  # the number of a call, or what grows with it
                 expected = expected.as_threshold()
             if isinstance(expected, bool) or not hasattr(expected, "__index__"):
@@ -205,7 +205,7 @@ class Cell:
 
     def __ge__(self, expected: int) -> Condition:
         """Wait until at least that."""
-        if expected.__class__ is int and self.low <= expected <= self.high:  # what nearly every wait asks for
+        if type(expected) is int and self.low <= expected <= self.high:  # what nearly every wait asks for
             return Condition(self, "Ge", expected)
         return self._condition("Ge", expected)
 
