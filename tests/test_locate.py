@@ -6,6 +6,7 @@ import sys
 import textwrap
 
 import pytest
+from command import KERNELS, run_process
 
 from asyncsim.checking import locate as page
 from asyncsim.checking.locate import all_kernels, is_shipped, locate
@@ -258,3 +259,13 @@ def test_a_kernel_that_one_module_borrows_from_another_is_listed_once(monkeypatc
     names = set(all_kernels())
     assert "all_reduce:borrowed" not in names
     assert "all_reduce:own_variant" in names
+
+
+def test_a_path_of_any_letters_is_found_where_the_locale_has_none(tmp_path):
+    folder = tmp_path / "dir mit ü" / "子"
+    folder.mkdir(parents=True)
+    (folder / "shift é.py").write_text(KERNELS, "utf-8")
+    ran = run_process(
+        "check", f"{folder}/shift é.py:fine", "-P", "2", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"
+    )
+    assert (ran.returncode, ran.stderr, ran.stdout.startswith("PROVED ")) == (0, "", True)

@@ -111,15 +111,64 @@ def test_in_place_the_other_slices_stay_as_they_are(tensor):
     assert ranks(program) == [([10, 12, 2, 3], [[0, 0], [1, 1]]), ([10, 11, 14, 16], [[0, 0], [1, 1]])]
 
 
-def test_strided_tensors_are_read_and_written_in_place(tensor):
+def test_transposed_tensors_are_read_and_written_in_place(tensor):
     def program(rank):
-        x = tensor(np.arange(6) + rank, np.float32)
-        dist.all_reduce(x[::2])
-        y = tensor(np.arange(6).reshape(2, 3), np.float32)
+        x = tensor(np.arange(6).reshape(2, 3) + rank, np.float32)
+        dist.all_reduce(x.T)
+        y = tensor(np.full((2, 3), rank), np.float32)
         dist.broadcast(y.T, src=1)
-        return x.tolist()
+        gathered = tensor(np.zeros((6, 2)), np.float32)
+        dist.all_gather_into_tensor(gathered, x.T)
+        column = tensor([[rank + 1], [rank + 2]], np.float32)
+        dist.all_reduce(column.T[:, :1])
+        return x.tolist(), y.tolist(), gathered.tolist(), column.tolist()
 
-    assert ranks(program) == [[1, 1, 5, 3, 9, 5], [1, 2, 5, 4, 9, 6]]
+    summed = [[1, 3, 5], [7, 9, 11]]
+    parts = [[1, 7], [3, 9], [5, 11]]
+    want = [(summed, [[1, 1, 1]] * 2, parts * 2, [[3], [second]]) for second in (2, 3)]
+    assert ranks(program) == want
+
+
+def test_a_tensor_with_gaps_is_refused_with_the_line_and_what_to_write(tensor):
+    wide = tensor(np.arange(16).reshape(4, 4), np.float32)
+    close = tensor(np.zeros((4, 2)), np.float32)
+    calls = [
+        dist.all_reduce,
+        lambda x: dist.broadcast(x, src=0),
+        lambda x: dist.reduce_scatter_tensor(close[:2], x),
+        lambda x: dist.reduce_scatter_tensor(x[:2], close),
+        lambda x: dist.all_gather([close, close], x),
+        lambda x: dist.all_gather_into_tensor(close, x[:2]),
+        lambda x: dist.all_to_all_single(x, close),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"^Tensors must be contiguous: `\w+` at \S*:\d+ is strided.*x\.copy_"):
+            ranks(lambda rank, call=call: call(wide[:, ::2]))
+    with pytest.raises(ValueError, match="must be contiguous"):
+        ranks(lambda rank: dist.all_reduce(wide[:, 1]))
+
+
+def test_what_gloo_sends_as_it_lies_in_memory_lies_alike_on_all_ranks(tensor):
+    def program(rank):
+        x = tensor(np.arange(6).reshape(2, 3), np.float32)
+        dist.all_reduce(x if rank == 0 else tensor(np.arange(6).reshape(3, 2), np.float32).T)
+
+    with pytest.raises(dist.CallMismatchError, match=r"in its strides: .*strides=\(1, 2\)"):
+        ranks(program)
+
+
+def test_transposed_tensors_are_refused_where_gloo_misplaces_their_elements(tensor):
+    square = tensor(np.arange(4).reshape(2, 2), np.float32)
+    out = tensor(np.zeros((2, 2)), np.float32)
+    for name, call in {
+        "all_to_all_single takes no transposed `input`": lambda: dist.all_to_all_single(out, square.T),
+        "all_to_all_single takes no transposed `output`": lambda: dist.all_to_all_single(out.T, square),
+        "reduce_scatter takes no transposed `output`": lambda: dist.reduce_scatter(out.T, [square, square]),
+        r"reduce_scatter takes no transposed `input_list\[1\]`": lambda: dist.reduce_scatter(out, [square, square.T]),
+    }.items():
+        said = name.replace(" takes", r" at \S+:\d+ takes")
+        with pytest.raises(ValueError, match=f"must be contiguous: {said}"):
+            ranks(lambda rank, call=call: call())
 
 
 def test_empty_in_empty_out(tensor):

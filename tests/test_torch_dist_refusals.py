@@ -81,7 +81,7 @@ REFUSED = {
     "TypeError: group must be a process group of new_group, or None, got str": (
         lambda rank: dist.all_reduce(ones(2), group="all")
     ),
-    "ValueError: `tensor` is read-only": lambda rank: dist.all_reduce(np.broadcast_to(ones(1), (2,))),
+    "ValueError: `tensor` is read-only": lambda rank: dist.all_reduce(np.frombuffer(bytes(8), np.float32)),
     "RuntimeError: reduce_scatter_tensor: output.numel() * world_size must be input.numel(), but 2 * 2 = 4 is not 2; "
     "what fits: an output of 1 element, or an input of 4 elements": (
         lambda rank: dist.reduce_scatter_tensor(ones(2), ones(2))
@@ -142,7 +142,6 @@ def test_refusals_word_for_word(said):
     [
         lambda x, rank: dist.reduce_scatter_tensor(x[1:3], x),
         lambda x, rank: dist.reduce_scatter_tensor(x[2 - 2 * rank :][:2], x),
-        lambda x, rank: dist.reduce_scatter_tensor(x[::2], x),
         lambda x, rank: dist.reduce_scatter(x[1:3], [x[:2], x[2:]]),
         lambda x, rank: dist.all_gather_into_tensor(x, x[1:3]),
         lambda x, rank: dist.all_gather([x[:2], x[2:]], x[1:3]),

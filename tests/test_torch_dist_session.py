@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
 import threading
 import warnings
 
@@ -15,6 +17,7 @@ from torch_ranks import started
 from asyncsim.frontends import torch_dist as dist
 from asyncsim.frontends.torch_dist import CallMismatchError, NotRunError, launch, session
 from asyncsim.frontends.torch_dist.replayed import run_step
+from asyncsim.frontends.torch_dist.signals import handlers_by_rank
 from asyncsim.frontends.torch_dist.turns import Turns
 from asyncsim.trace.errors import MisuseError
 from asyncsim.views.report import report_text
@@ -156,15 +159,78 @@ def test_asynchronous_calls_on_two_groups_may_be_complete_in_another_order():
     assert launched.check().verdict == "PROVED"
 
 
-def test_a_thread_of_the_scripts_own_is_no_rank():
+def in_thread(target):
+    thread = threading.Thread(target=target)
+    thread.start()
+    thread.join()
+
+
+def test_a_thread_that_a_rank_starts_may_ask_who_it_is():
     def program(rank):
         seen = []
-        thread = threading.Thread(target=lambda: seen.append(dist.is_initialized()))
-        thread.start()
-        thread.join()
+        in_thread(lambda: seen.append((dist.is_initialized(), dist.get_rank(), dist.get_world_size())))
+        in_thread(lambda: in_thread(lambda: seen.append(dist.get_rank())))
         return seen
 
-    assert launch(started(program), ranks=2).results == [[False], [False]]
+    assert launch(started(program), ranks=2).results == [[(True, 0, 2), 0], [(True, 1, 2), 1]]
+    seen = []
+    in_thread(lambda: seen.append(dist.is_initialized()))  # of nobody's, and after the launch
+    assert seen == [False]
+
+
+@pytest.mark.parametrize("name", ["all_reduce", "wait() for all_reduce", "is_completed() of all_reduce"])
+def test_a_thread_that_a_rank_starts_may_call_no_collective_and_nothing_is_judged(name):
+    def program(rank):
+        said, tensor = [], np.ones(2)
+        work = None if name == "all_reduce" else dist.all_reduce(tensor, async_op=True)
+
+        def asks():
+            try:
+                if name == "all_reduce":
+                    dist.all_reduce(tensor)
+                elif name.startswith("wait"):
+                    work.wait()
+                else:
+                    work.is_completed()
+            except MisuseError as error:
+                said.append(str(error))
+
+        in_thread(asks)
+        return said
+
+    launched = launch(started(program), ranks=2)
+    for rank, (said,) in enumerate(launched.results):
+        assert said.startswith(f"rank {rank}: {name} at ")
+        assert "which the script started; asyncsim runs each rank as one thread" in said
+    with pytest.raises(MisuseError, match=f"rank 0: {re.escape(name)} at .*test_torch_dist_session.py:"):
+        launched.check()
+
+
+def test_signal_handlers_are_noted_by_rank_and_never_set():
+    def handler(number, frame):
+        """Do nothing."""
+
+    real, ours = signal.signal, signal.getsignal(signal.SIGTERM)
+
+    def program(rank):
+        first = signal.signal(signal.SIGTERM, handler if rank else signal.SIG_IGN)
+        dist.barrier()
+        for wrong, error in (((signal.SIGTERM, 7.5), TypeError), ((10_000, signal.SIG_IGN), ValueError)):
+            with pytest.raises(error):
+                signal.signal(*wrong)
+        return first, signal.getsignal(signal.SIGTERM), signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    results = launch(started(program), ranks=2).results
+    assert results == [(ours, signal.SIG_IGN, signal.SIG_IGN), (ours, handler, handler)]
+    assert signal.signal is real
+    assert signal.getsignal(signal.SIGTERM) is ours
+
+
+def test_in_a_launch_the_main_thread_sets_real_handlers():
+    before = signal.getsignal(signal.SIGUSR1)
+    with handlers_by_rank():
+        assert signal.signal(signal.SIGUSR1, signal.SIG_IGN) is before
+        assert signal.signal(signal.SIGUSR1, before) is signal.SIG_IGN
 
 
 def test_bad_choices_are_told_before_anything_runs():
@@ -230,13 +296,11 @@ def test_output_is_prefixed_by_rank_also_where_lines_come_in_pieces(tmp_path):
     (tmp_path / "script.py").write_text(
         "import sys, threading\nimport torch.distributed as dist\ndist.init_process_group()\n"
         "print('a', end=''); dist.barrier(); print('b\\nc')\nsys.stdout.writelines(['d', '\\n'])\n"
-        "thread = threading.Thread(target=print, args=('of no rank',)); thread.start(); thread.join()\n"
+        "thread = threading.Thread(target=print, args=('e',)); thread.start(); thread.join()\n"
         "assert not sys.stdout.isatty()\n"
     )
     ran = run("torchrun", "-n", "2", "--prefix", str(tmp_path / "script.py"))
-    lines = [
-        line for rank in range(2) for line in (*(f"[rank {rank}] {text}" for text in ("ab", "c", "d")), "of no rank")
-    ]
+    lines = [f"[rank {rank}] {text}" for rank in range(2) for text in ("ab", "c", "d", "e")]
     assert ran.stdout.splitlines()[:8] == lines
 
 

@@ -35,7 +35,7 @@ def progress_bar(title: str) -> Iterator[Callable[[Progress], None] | None]:
         title: what is going on.
 
     """
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():  # none: it was closed before Python began
         yield None
         return
     bar = _Bar(title)

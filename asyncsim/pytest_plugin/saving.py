@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from contextlib import contextmanager
@@ -38,12 +39,21 @@ def saving(item: pytest.Item) -> Iterator[None]:
     from asyncsim.testing.saving import FOLDER  # noqa: PLC0415 - it loads asyncsim, and the check above need not
 
     # Two tests may judge the same kernel, and at the same time.
-    own = re.sub(r"[^A-Za-z0-9_.]+", "-", item.nodeid).strip("-")
-    before = FOLDER.set(_folder(item.config) / own)
+    before = FOLDER.set(_folder(item.config) / _own(item.nodeid))
     try:
         yield
     finally:
         FOLDER.reset(before)
+
+
+_PLAIN = re.compile(r"[\w.]+(/[\w.]+)*(::[\w.]+)+(\[[\w.]+(-[\w.]+)*\])?", re.ASCII)
+"""Tests of which no two in a session have the same name when all other letters are dashes: ``a/b.py::test[1-x]``."""
+
+
+def _own(test: str) -> str:
+    """Return the name of a test's folder: its own, as files may be called everywhere; no other test has the same."""
+    name = re.sub(r"[^A-Za-z0-9_.]+", "-", test).strip("-")
+    return name if _PLAIN.fullmatch(test) else f"{name}-{hashlib.sha256(test.encode()).hexdigest()[:8]}"
 
 
 def _folder(config: pytest.Config) -> Path:

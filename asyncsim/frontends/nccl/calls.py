@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 
+_OPEN = "inside a group, whose calls were noted and never made; end it: await ncclGroupEnd(comm)"
+
+
 async def ncclReduceScatter(  # noqa: N802, PLR0913, PLR0917 - NCCL's name, NCCL's operands in its order
     sendbuff: Array,
     recvbuff: Array,
@@ -152,9 +155,11 @@ async def ncclBroadcast(  # noqa: N802, PLR0913, PLR0917 - NCCL's name, NCCL's o
 def ncclGroupStart(comm: Comm) -> None:  # noqa: N802 - NCCL's name
     """Begin a group on this communicator; groups may stand inside each other, and the outermost end counts.
 
-    NCCL's group belongs to the calling thread. Here nothing is ambient, so it belongs to the communicator.
+    NCCL's group belongs to the calling thread. Here nothing is ambient, so it belongs to the communicator. A kernel
+    must end what it began before it returns.
     """
     comm.depth += 1
+    comm.rank.unfinished.append(_OPEN)
 
 
 async def ncclGroupEnd(comm: Comm) -> None:  # noqa: N802 - NCCL's name
@@ -167,6 +172,7 @@ async def ncclGroupEnd(comm: Comm) -> None:  # noqa: N802 - NCCL's name
     if not comm.depth:
         raise MisuseError(f"{_place(comm, 'ncclGroupEnd')}: no group was begun; call ncclGroupStart(comm) first")
     comm.depth -= 1
+    comm.rank.unfinished.remove(_OPEN)
     if comm.depth:
         return
     calls, comm.queue = comm.queue, []

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from asyncsim.frontends.torch_dist.session import participant
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from importlib.machinery import ModuleSpec
@@ -59,6 +61,9 @@ class _Finder:
             del loader.exec_module
             run(module)
             self.cover(module)
+            own = participant()
+            if own is not None:  # the other ranks' generators are seeded when they have the turn
+                own.session.process(own.rank).seed_torch()
 
         loader.exec_module = run_and_cover
         return spec

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from asyncsim.collectives.reduce import ReduceOp
+from asyncsim.frontends.torch_dist.line import Line
 from asyncsim.frontends.torch_dist.team import Team
-from asyncsim.machine.site import shown_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,21 +22,6 @@ BARRIER, BROADCAST, ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, ALL_TO_ALL = (
 """What a call becomes on the machine."""
 MAKING = ("init_process_group", "new_group")
 """What makes groups, and meets all ranks only to do so."""
-
-_PACKAGE = __name__.rpartition(".")[0]
-
-
-class Line(NamedTuple):
-    """A line of the script's, or of a module of its own."""
-
-    file: str
-    number: int
-    module: str
-
-    def __str__(self) -> str:
-        """Write it as reports do."""
-        return f"{shown_path(self.file, self.module)}:{self.number}"
-
 
 _NOBODY, _NOWHERE = Team("", ()), Line("", 0, "")
 
@@ -97,18 +81,6 @@ def _text(value: object) -> str:
     return f"({', '.join(map(str, value))})" if isinstance(value, tuple) else str(value)
 
 
-def here() -> Line:
-    """Return the line of the script's that is being executed."""
-    frame = sys._getframe(1)  # noqa: SLF001 - the only way to ask
-    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
-        frame = frame.f_back
-    return Line(frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", ""))
-
-
-def _is_ours(module: str) -> bool:
-    return module == _PACKAGE or module.startswith(f"{_PACKAGE}.")
-
-
 def disagreement(calls: Mapping[int, Call]) -> str | None:
     """Return the end of a sentence that says how the calls of all members do not fit; None if they do.
 
@@ -119,7 +91,8 @@ def disagreement(calls: Mapping[int, Call]) -> str | None:
     first, *others = calls.values()
     if any(call.name != first.name for call in others):
         return ""
-    names = [name for name in first.facts if any(call.facts.get(name) != first.facts[name] for call in others)]
+    known = dict.fromkeys(name for call in calls.values() for name in call.facts)
+    names = [name for name in known if any(call.facts.get(name) != first.facts.get(name) for call in others)]
     if names:
         return f", in its {' and '.join(names)}"
     if first.kind == ALL_TO_ALL:

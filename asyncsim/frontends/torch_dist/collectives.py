@@ -15,9 +15,11 @@ from asyncsim.frontends.torch_dist.reduce_op import PremulSum, ReduceOp, checked
 from asyncsim.frontends.torch_dist.tensors import (
     array_of,
     arrays_of,
+    check_contiguous,
     check_dtypes,
     check_overlap,
     check_writable,
+    layout_of,
 )
 from asyncsim.frontends.torch_dist.work import Work, made, member
 
@@ -53,8 +55,9 @@ def all_reduce(
     machine, text = checked_op("all_reduce", op, array.dtype)
     pieces = cut(array, here[1].size())
     call = Call(
-        "all_reduce", ALL_REDUCE, facts=facts(array, array.size, op=text), shape=array.shape, dtype=array.dtype,
-        op=machine, sent=weighted(pieces, op), lengths=[piece.size for piece in pieces], deliver=into(array),
+        "all_reduce", ALL_REDUCE, facts=facts(array, array.size, op=text, **layout_of(array)), shape=array.shape,
+        dtype=array.dtype, op=machine, sent=weighted(pieces, op), lengths=[piece.size for piece in pieces],
+        deliver=into(array),
     )  # fmt: skip
     return made(*here, call, async_op=async_op)
 
@@ -85,8 +88,9 @@ def broadcast(
     check_writable("tensor", array)
     pieces = cut(array, here[1].size())
     call = Call(
-        "broadcast", BROADCAST, facts=facts(array, array.size, src=here[1].team.members[root]), shape=array.shape,
-        dtype=array.dtype, root=root, sent=pieces, lengths=[piece.size for piece in pieces], deliver=into(array),
+        "broadcast", BROADCAST, facts=facts(array, array.size, src=here[1].team.members[root], **layout_of(array)),
+        shape=array.shape, dtype=array.dtype, root=root, sent=pieces, lengths=[piece.size for piece in pieces],
+        deliver=into(array),
     )  # fmt: skip
     return made(*here, call, async_op=async_op)
 
@@ -179,6 +183,7 @@ def reduce_scatter(
         raise RuntimeError(
             f"invalid input tensor list size, must be world size: got {len(sources)} tensors for {own.size()} ranks"
         )
+    check_contiguous("reduce_scatter", {"output": out, **{f"input_list[{n}]": x for n, x in enumerate(sources)}})
     check_dtypes("reduce_scatter", [out, *sources])
     check_writable("output", out)
     part = sources[own.rank()]

@@ -10,6 +10,7 @@ from asyncsim.frontends.torch_dist.collectives import Tensor, check_parts, facts
 from asyncsim.frontends.torch_dist.tensors import (
     array_of,
     arrays_of,
+    check_contiguous,
     check_dtypes,
     check_overlap,
     check_writable,
@@ -127,6 +128,7 @@ def all_to_all_single(  # noqa: PLR0913, PLR0917 - torch's parameters
         return None
     own = here[1]
     out, source = array_of(output, "output"), array_of(input, "input")
+    check_contiguous("all_to_all_single", {"output": out, "input": source})
     check_dtypes("all_to_all_single", [out, source])
     check_writable("output", out)
     check_overlap("all_to_all_single", out, source, None, "give memory of its own")

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.checking.check import check
+from asyncsim.frontends.streams import flush_streams
 from asyncsim.frontends.torch_dist.call import spoken
 from asyncsim.frontends.torch_dist.modules import LocalModules
 from asyncsim.frontends.torch_dist.process import Process
 from asyncsim.frontends.torch_dist.replayed import kernel_of
 from asyncsim.frontends.torch_dist.session import CallMismatchError, Session
+from asyncsim.frontends.torch_dist.signals import handlers_by_rank
+from asyncsim.frontends.torch_dist.threads import threads_known
 from asyncsim.frontends.torch_dist.turns import StoppedError
 from asyncsim.schedulers.table import make
 from asyncsim.trace.errors import MisuseError
@@ -173,8 +176,9 @@ def run_ranks(  # noqa: PLR0913 - what a launch is made of
     for thread in threads:
         thread.start()
     try:
-        session.turns.begin()
-        session.turns.join()
+        with handlers_by_rank(), threads_known():
+            session.turns.begin()
+            session.turns.join()
     except BaseException:
         session.turns.stop()
         raise
@@ -199,4 +203,5 @@ def _run(launched: Launched, rank: int, program: Callable[[], Any]) -> None:
             launched.errors[rank] = error
             ended = f"has ended with {type(error).__name__}"
     finally:
+        flush_streams()
         session.leave(rank, ended)

@@ -17,7 +17,8 @@ from asyncsim.trace.declare import Group, Signal
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from asyncsim.frontends.torch_dist.call import Call, Line
+    from asyncsim.frontends.torch_dist.call import Call
+    from asyncsim.frontends.torch_dist.line import Line
     from asyncsim.frontends.torch_dist.step import Step
     from asyncsim.frontends.torch_dist.team import Team
     from asyncsim.frontends.torch_dist.tensors import Array

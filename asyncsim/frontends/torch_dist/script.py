@@ -111,13 +111,14 @@ def _prefixed(*, on: bool) -> Iterator[None]:
         yield
         return
     before = sys.stdout, sys.stderr
-    own = _Prefixing(before[0]), _Prefixing(before[1])
+    own: list[Any] = [None if stream is None else _Prefixing(stream) for stream in before]
     sys.stdout, sys.stderr = own
     try:
         yield
     finally:
         for stream in own:
-            stream.finish()
+            if stream is not None:
+                stream.finish()
         sys.stdout, sys.stderr = before
 
 

@@ -11,13 +11,15 @@ from __future__ import annotations
 import sys
 import threading
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from asyncsim.frontends.torch_dist.call import MAKING, Call, disagreement, here, spoken
+from asyncsim.frontends.torch_dist.call import MAKING, Call, disagreement, spoken
+from asyncsim.frontends.torch_dist.line import here
 from asyncsim.frontends.torch_dist.modules import LocalModules, is_importing
 from asyncsim.frontends.torch_dist.replayed import run_step
 from asyncsim.frontends.torch_dist.step import Step
 from asyncsim.frontends.torch_dist.turns import Turns
+from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,10 +58,20 @@ class Participant:
         self.calls: list[Call] = []
         self.waiting: Call | None = None
         """What it waits for, or waited for last."""
+        self.thread = 0
+        """The thread that it is; those that it starts are not."""
+        self.handlers: dict[int, Any] = {}
+        """What it set with ``signal.signal``."""
         self._counts: dict[str, int] = defaultdict(int)
 
     def make(self, call: Call, team: Team) -> Call:
-        """Make a call on a group, without waiting for anybody."""
+        """Make a call on a group, without waiting for anybody.
+
+        Raises:
+            MisuseError: the present thread is not the rank's own, but one that it started.
+
+        """
+        self._refuse_in_thread(call.name)
         call.rank, call.team, call.line = self.rank, team, here()
         call.number = self._counts[team.name]
         self._counts[team.name] += 1
@@ -78,6 +90,7 @@ class Participant:
             NotRunError: it, or one before, could not be run.
 
         """
+        self._refuse_in_thread(f"wait() for {call.name}")
         session = self.session
         self.waiting = call
         call.awaited = True
@@ -89,6 +102,7 @@ class Participant:
 
     def look(self, call: Call) -> bool:
         """Say whether a call is complete, after all others had a turn."""
+        self._refuse_in_thread(f"is_completed() of {call.name}")
         self.waiting = call
         if not call.done:
             _refuse_in_import(call)
@@ -97,6 +111,17 @@ class Participant:
             raise self.session.error()
         call.awaited = call.awaited or call.done
         return call.done
+
+    def _refuse_in_thread(self, name: str) -> None:
+        if threading.get_ident() == self.thread:
+            return
+        said = (
+            f"rank {self.rank}: {name} at {here()} in the thread {threading.current_thread().name!r}, which the script "
+            "started; asyncsim runs each rank as one thread, so that a run is the same every time: call it in the "
+            "thread that runs the script"
+        )
+        self.session.refused = self.session.refused or said
+        raise MisuseError(said)
 
 
 def _refuse_in_import(call: Call) -> None:
@@ -115,6 +140,11 @@ def participant() -> Participant | None:
     """Return the rank that the present thread is; None outside a session."""
     found: Participant | None = getattr(_here, "participant", None)
     return found
+
+
+def become(own: Participant | None) -> None:
+    """Let the present thread be a rank's, or nobody's."""
+    _here.participant = own
 
 
 def initialised() -> Participant:
@@ -149,6 +179,8 @@ class Session:
         """Why nobody can call anything any more."""
         self.failed: Exception | None = None
         """What was raised where a collective could not be run; then nothing can be judged."""
+        self.refused: str | None = None
+        """What a thread asked for that a rank had started; then nothing can be judged, also if it caught the error."""
         self.steps: list[Step] = []
         """The collectives that are complete, in that order."""
         self.operations = 0
@@ -164,15 +196,20 @@ class Session:
         self._slots: dict[tuple[str, int], dict[int, Call]] = defaultdict(dict)
         self.turns = Turns(self.ranks, stuck=self._stuck, keep=self._keep, bring=self._bring)
 
+    def process(self, rank: int) -> Process:
+        """Return what a rank has for its own, as it was when it got the turn."""
+        return self._processes[rank]
+
     def enter(self, rank: int) -> None:
         """Let the present thread be a rank, and wait for its turn."""
-        _here.participant = self.participants[rank]
+        become(self.participants[rank])
+        self.participants[rank].thread = threading.get_ident()
         self.turns.enter(rank)
 
     def leave(self, rank: int, ended: str) -> None:
         """End a rank; `ended` says how: "has finished"."""
         self.ends[rank] = ended
-        _here.participant = None
+        become(None)
         self.turns.leave(rank)
 
     def meet(self, call: Call) -> None:
@@ -213,8 +250,11 @@ class Session:
 
         Raises:
             NotRunError: there was one.
+            MisuseError: a thread that a rank had started asked for one.
 
         """
+        if self.refused is not None:
+            raise MisuseError(self.refused)
         if self.failed is not None:
             raise self.error() from self.failed
 
@@ -275,7 +315,8 @@ class Session:
         return f"stands in {stands} of {stands.team} at {stands.line}" if ended is None and stands else f"{ended}"
 
     def _keep(self, rank: int) -> None:
-        self._processes[rank] = self._processes[rank].present()
+        own = self._processes[rank]
+        self._processes[rank] = own.present(torch_seed=own.torch_seed)
         self._imported[rank] = self._modules.take()
 
     def _bring(self, rank: int) -> None:

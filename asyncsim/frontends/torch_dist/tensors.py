@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
+from asyncsim.frontends.torch_dist.line import here
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 Array = np.ndarray[Any, Any]
 
@@ -23,6 +25,9 @@ TORCH_TYPES = {
 }  # fmt: skip
 """The dtypes that gloo takes, by the names that torch's messages use."""
 
+_COPY = (
+    "give x.contiguous() (of a numpy array np.ascontiguousarray(x)), and copy a result back from there: x.copy_(result)"
+)
 _OVERLAP_WORK: Any = 100_000
 """How hard to look for an element that two strided tensors share; it is taken to be there after that."""
 
@@ -31,12 +36,13 @@ def array_of(tensor: Any, parameter: str) -> Array:  # noqa: ANN401 - a tensor o
     """Return a tensor as an array that shares its memory.
 
     Args:
-        tensor: a numpy array or a CPU torch tensor, of any strides.
+        tensor: a numpy array or a CPU torch tensor, dense: a transposed one is, one with gaps is not.
         parameter: what it was given as, for messages.
 
     Raises:
         TypeError: it is neither, or holds no numbers.
         ValueError: its numbers are in the byte order of another machine; torch takes no such array, too.
+            Or its elements do not fill a piece of memory, each once: gloo then sends what lies between them.
         RuntimeError: it is on another device, or sparse.
 
     """
@@ -48,7 +54,7 @@ def array_of(tensor: Any, parameter: str) -> Array:  # noqa: ANN401 - a tensor o
                 f"`{parameter}` has a byte order different from the native byte order ({tensor.dtype.str}); "
                 'give x.astype(x.dtype.newbyteorder("="))'
             )
-        return tensor
+        return _dense(tensor, parameter)
     if not hasattr(tensor, "detach") or not hasattr(tensor, "numpy"):
         raise TypeError(
             f"Invalid function argument. Expected parameter `{parameter}` of type torch.Tensor"
@@ -60,9 +66,47 @@ def array_of(tensor: Any, parameter: str) -> Array:  # noqa: ANN401 - a tensor o
     plain = tensor.detach()
     if str(plain.dtype) == "torch.bfloat16":  # numpy itself has no bfloat16
         shared: Array = plain.view(sys.modules["torch"].int16).numpy()
-        return shared.view(ml_dtypes.bfloat16)
-    found: Array = plain.numpy()
-    return found
+        return _dense(shared.view(ml_dtypes.bfloat16), parameter)
+    return _dense(plain.numpy(), parameter)
+
+
+def _dense(array: Array, parameter: str) -> Array:
+    """Return an array, if its elements fill a piece of memory, each once, in whatever order."""
+    filled = array.itemsize
+    for stride, length in sorted((s, n) for s, n in zip(array.strides, array.shape, strict=True) if n != 1):
+        if stride != filled and array.size:
+            raise ValueError(
+                f"Tensors must be contiguous: `{parameter}` at {here()} is strided, so that other elements, or none, "
+                f"lie in its memory; {_COPY}"
+            )
+        filled *= length
+    return array
+
+
+def check_contiguous(name: str, arrays: Mapping[str, Array]) -> None:
+    """Refuse transposed tensors where torch does, or where gloo puts elements in the wrong places.
+
+    Args:
+        name: of the collective.
+        arrays: by parameter.
+
+    Raises:
+        ValueError: there is one.
+
+    """
+    for parameter, array in arrays.items():
+        if not array.flags.c_contiguous:
+            raise ValueError(
+                f"Tensors must be contiguous: {name} at {here()} takes no transposed `{parameter}`; {_COPY}"
+            )
+
+
+def layout_of(array: Array) -> dict[str, tuple[int, ...]]:
+    """Return what ranks must agree on for a tensor that is sent as it lies in memory: nothing if it is contiguous."""
+    if array.flags.c_contiguous:
+        return {}
+    pairs = zip(array.strides, array.shape, strict=True)
+    return {"strides": tuple(stride // array.itemsize for stride, length in pairs if length != 1)}
 
 
 def arrays_of(tensors: Any, parameter: str) -> list[Array]:  # noqa: ANN401 - as above

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
-from asyncsim.frontends.torch_dist.call import here
 from asyncsim.frontends.torch_dist.groups import found
+from asyncsim.frontends.torch_dist.line import here
 
 if TYPE_CHECKING:
     from asyncsim.frontends.torch_dist.call import Call
