@@ -53,6 +53,7 @@ class Gate:
         scheduler: makes every choice.
         awaited: those who are yet to come here for the first time; nobody is chosen while there are any.
         max_steps: after so many steps the run ends with the ending *step-limit*.
+        observer: is told of each step, and of what it gave; None: nobody.
 
     """
 
