@@ -125,7 +125,7 @@ def test_all_were_run(monkeypatch):
     assert report.schedules > 5
     alone = explore(not_bugs.identical_bytes, ranks=2, exhaustive=True)
     assert report.verdict == alone.verdict == "EXHAUSTED"
-    assert "; all 4 inequivalent executions of these 2 ranks, 2 calls and these inputs were run, and" in alone.scope
+    assert "all 4 inequivalent executions of these 2 ranks, 2 calls and these inputs were run, and" in alone.scope
     assert " executions, among them all inequivalent ones, of these 2 ranks, 2 calls and these inputs" in report.scope
     assert alone.schedules == 5
 

@@ -59,8 +59,8 @@ class Calls:
 
     def pick(self, ready: Sequence[Op]) -> int:
         """Return its place."""
-        if ready[-1].actor.wire:
-            return first_landing(ready)
+        if ready[-1].actor.wire and (landing := first_landing(ready)) is not None:
+            return landing
         dice, call = self._dice, self._call
         for _ in range(_DRAWS):
             at = int(dice() * len(ready))

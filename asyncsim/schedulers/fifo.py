@@ -49,11 +49,11 @@ class Fifo:
 
         Args:
             ready: at least one operation, in the order of actors.
-            held: operations of tasks among them, not all, that are passed over as if they were not there.
+            held: some among them, not all, that are passed over as if they were not there.
 
         """
-        if ready[-1].actor.wire:
-            return first_landing(ready)
+        if ready[-1].actor.wire and (at := first_landing(ready, held)) is not None:
+            return at
         at = in_turn(ready, self._last, held)
         self._last = ready[at].actor.order
         return at

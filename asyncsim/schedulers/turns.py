@@ -35,6 +35,6 @@ def in_turn(ready: Sequence[Op], order: int, held: Sequence[Op] = ()) -> int:
     return at
 
 
-def first_landing(ready: Sequence[Op]) -> int:
-    """Return the place of the first landing; there is one. Wires come after all other actors."""
-    return next(at for at, op in enumerate(ready) if op.actor.wire)
+def first_landing(ready: Sequence[Op], held: Sequence[Op] = ()) -> int | None:
+    """Return the place of the first landing that is not held; None if there is none."""
+    return next((at for at, op in enumerate(ready) if op.actor.wire and op not in held), None)
