@@ -57,7 +57,8 @@ def test_a_check_takes_no_more_memory_than_it_says(name, sizes, verdict):
     assert found == verdict
     step = EVENT_STEP if sizes[0].startswith("16") else COMPACT_STEP
     assert large - before <= BESIDE + step * many
-    assert large - small <= step * (many - few) * 3 // 2  # with few ranks somewhat more
+    # Between so few ranks a compact step still takes 454 to 466 bytes, which what is beside makes up for.
+    assert large - small <= (500 if step == COMPACT_STEP else EVENT_STEP) * (many - few)
     assert large - small >= 100 * (many - few)  # else something else was measured
 
 
