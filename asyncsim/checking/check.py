@@ -11,7 +11,7 @@ from asyncsim.checking.account import Account
 from asyncsim.checking.keep import Keeper
 from asyncsim.checking.outcome import Judge
 from asyncsim.checking.report import EXHAUSTED, PROVED, REFUTED, SURVIVED, Report
-from asyncsim.checking.scope import explanation, proof_scope
+from asyncsim.checking.scope import explanation, proof_scope, unheard
 from asyncsim.checking.second import Second
 from asyncsim.checking.suspects import SHRINK_STEPS, Suspects
 from asyncsim.checking.undecided import BUDGET, SAMPLES, Undecided
@@ -171,7 +171,7 @@ class _Check:
         outside = [f"outside the theory: {reason}" for reason in analysis.reasons]
         return Report(
             self.case, verdict, scope or f"{runs} {account.where}".rstrip(), harmful + rest,
-            outside + self.judge.notes(reference) + account.notes,
+            outside + self.judge.notes(reference) + account.notes + unheard(reference),
             schedules=account.schedules, steps=len(reference.choices), interrupted=account.interrupted,
             one_run=not self.undecided.explored and not account.interrupted, explanation=explanation(analysis),
             later=self.later if verdict == PROVED else "",

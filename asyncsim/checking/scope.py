@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.later import stream_plan
+from asyncsim.trace.late import model_of, says_late_words
 
 if TYPE_CHECKING:
     from asyncsim.analysis.analyse import Analysis
@@ -33,6 +34,14 @@ def proof_scope(reference: Run) -> str:
 def apart(runs: int) -> str:
     """Say what is taken for granted of streams, and how many schedules were run to see it; empty without streams."""
     return f", if the streams of a rank share no Python object (none shows in {runs} further schedules)" if runs else ""
+
+
+def unheard(reference: Run) -> list[str]:
+    """Say, in a note, that the kernel's words of what lands when mean nothing under ``sc``; none if it has none."""
+    if model_of(reference.case.memory).late or reference.trace is None or not says_late_words(reference.trace.events):
+        return []
+    words = "put, non-blocking, relaxed, fence and quiet"
+    return [f"what this kernel says of when things land ({words}) means nothing under sc; try --memory ldst"]
 
 
 def exhaustion_scope(explored: Exhausted, case: Case) -> str:

@@ -144,8 +144,7 @@ class Rank(Parent):
         if target.owner != self._home:
             raise MisuseError(f"rank {self._home}: get into {target}; a get copies into an own region: window[...]")
         accesses = (*source.reads, *written_by(target, source))
-        late = nbi and self._deferred
-        yield Op(self.actor, GET, accesses, call=self._number, late=late, deferred=self._deferred)
+        yield Op(self.actor, GET, accesses, call=self._number, late=bool(nbi), deferred=self._deferred)
 
     @operation
     def put(
@@ -168,7 +167,7 @@ class Rank(Parent):
         A put whose source and destination are the same elements is a read.
         """
         accesses, tile = put_of(self._home, PUT, target, source, atomic, self._world)
-        late = nbi and self._deferred and tile is None
+        late = bool(nbi) and tile is None
         op = Op(self.actor, PUT, accesses, payload=tile, call=self._number, late=late, deferred=self._deferred)
         yield op
 
@@ -196,7 +195,7 @@ class Rank(Parent):
         """
         accesses, tile = put_of(self._home, PUT_SIGNAL, target, source, None, self._world)
         value = change_of(self._home, PUT_SIGNAL, cell, value, op, self._world)
-        late = nbi and self._deferred and tile is None
+        late = bool(nbi) and tile is None
         step = Op(
             self.actor, PUT_SIGNAL, accesses, cell, op, value, payload=tile, call=self._number, late=late,
             deferred=self._deferred,

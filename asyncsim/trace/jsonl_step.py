@@ -163,8 +163,8 @@ class Steps:
         fault = fault_of(op)
         if op.kind in COPIES and fields.flag("late"):
             op.late = True
-            if not self._late or len(op.accesses) == 1:
-                fault = fault or "nothing of it can be read late: nothing lands late, or its source is fixed"
+            if len(op.accesses) == 1:
+                fault = fault or "nothing of it can be read late: its source is fixed"
         if fault:
             raise BadFieldError(f"rank {op.actor.rank}, {op.kind}: {fault}")
         if op.kind == PUT_SIGNAL:

@@ -21,11 +21,17 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from asyncsim.trace.columns import KIND, LATE, RELAXED, Columns
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.op import GET, NOTIFY, PUT, PUT_SIGNAL, REMOTE_STORE, STORE
+from asyncsim.trace.op import FENCE, GET, NOTIFY, PUT, PUT_SIGNAL, QUIET, REMOTE_STORE, STORE
 from asyncsim.trace.world import WIRES, Actor
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncsim.trace.event import Event
     from asyncsim.trace.op import Op
     from asyncsim.trace.region import Access, Cell, Region
 
@@ -68,6 +74,30 @@ def model_of(text: str) -> Model:
     if not model.late or not atom.isdecimal() or not int(atom):
         raise MisuseError(f"memory={text!r}; a model that is late lands tiles in pieces of at least one: ldst:atom=1")
     return replace(model, name=text, atom=int(atom))
+
+
+def says_late_words(events: Sequence[Event]) -> bool:
+    """Say whether the author's own words tell when something is there: put, non-blocking, relaxed, fence, quiet.
+
+    Under ``sc`` they mean nothing. What a composite says inside is not its caller's word.
+
+    Args:
+        events: of one recorded run, under any model.
+
+    """
+    if isinstance(events, Columns):
+        steps = events.steps
+        own = np.array([len(at) < 2 for _, at in events.wheres], bool)  # noqa: PLR2004 - a second line is a composite's
+        kinds = [KIND[kind] for kind in _LATE_KINDS]
+        said = np.isin(steps.kind, kinds) | (steps.flags & (LATE | RELAXED) > 0)
+        return bool(own[steps.where[said]].any())
+    return any(
+        (event.op.kind in _LATE_KINDS or event.op.late or event.op.relaxed) and len(event.at) < 2  # noqa: PLR2004
+        for event in events
+    )
+
+
+_LATE_KINDS = (PUT, PUT_SIGNAL, FENCE, QUIET)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -42,7 +42,7 @@ class Op:
         consume: a wait that subtracts `amount` as it passes.
         payload: the tile of a store, or of a put from a private array.
         call: which call of the kernel, from 0.
-        late: a non-blocking copy: its source is read only when it lands.
+        late: a non-blocking copy: if the memory model defers it, its source is read only when it lands.
         relaxed: a notify that may overtake what its actor wrote before.
         link: the stream that is started or joined; the barrier that is synced on; for a landing of a
             local store "local".

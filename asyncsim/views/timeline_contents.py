@@ -64,7 +64,7 @@ def written_by(event: Event) -> Access | None:
 def read_by(event: Event) -> Access | None:
     """Return the access by which a step reads memory; None if it reads none."""
     op = event.op
-    copies = op.kind in (GET, PUT, PUT_SIGNAL) and not op.late
+    copies = op.kind in (GET, PUT, PUT_SIGNAL) and not (op.late and op.deferred)
     if op.accesses and (op.kind in _READERS or (copies and op.accesses[0].mode == READ)):
         return op.accesses[0]
     return None
