@@ -5,12 +5,16 @@ from io import StringIO
 import numpy as np
 import pytest
 
-from asyncsim import KernelError, MisuseError, Signal, Window, check, kernel
+from asyncsim import KernelError, MisuseError, Signal, Window, audit, barrier, check, kernel
+from asyncsim.analysis.analyse import analyse
 from asyncsim.analysis.certificate import certificate
+from asyncsim.analysis.compact import analyse_columns
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.table import make
+from asyncsim.trace.columns import Columns
 from asyncsim.trace.errors import TraceError
+from asyncsim.trace.event import Trace
 from asyncsim.trace.jsonl import read_trace, write_trace
 from asyncsim.trace.world import World
 
@@ -168,3 +172,63 @@ WRONG = [
 def test_a_view_that_cannot_be_is_refused(make_it, words):
     with pytest.raises(MisuseError, match=words):
         make_it()
+
+
+def views_of(*views):
+    """Return a kernel whose peers write, through views in turn, into what its own rank has just read."""
+
+    @kernel(memory=[Window("base", (4,), np.int32), *views, Signal("turn", ("P", 1))])
+    async def reused(rank, base, *rest):
+        *seen, turn = rest
+        await rank.store(base[:], np.full(4, rank.call + 1, np.int32))
+        await barrier(rank, turn, generation=2 * rank.call + 1)
+        out = await rank.load(base[:])
+        for peer in rank.peers:
+            number = (rank.id + peer) % len(views)
+            rows = seen[number].at(peer)[0:2, 0] if len(views[number].shape) > 1 else seen[number].at(peer)[0:2]
+            await rank.store(rows, np.zeros(2, views[number].dtype))
+        await barrier(rank, turn, generation=2 * rank.call + 2)
+        return out
+
+    return reused
+
+
+@pytest.mark.parametrize(
+    "views",
+    [
+        (Window("again", (4,), np.int32, over="base"),),
+        (Window("again", (4,), np.int32, over="base"), Window("halves", (8,), np.int16, over="base")),
+        (Window("columns", (2, 2), np.float32, over="base"), Window("bytes", (4, 4), np.uint8, over="base")),
+    ],
+    ids=["one", "two dtypes", "strides"],
+)
+@pytest.mark.parametrize("memory", ["sc", "ldst"])
+def test_a_race_through_several_views_is_one_finding_about_the_memory_they_share(views, memory):
+    report = check(views_of(*views), ranks=4, calls=2, memory=memory)
+    races = [finding for finding in report.findings if finding.kind == "race"]
+    assert [(finding.hazard, finding.window) for finding in races] == [("WAR", "base"), ("WAW", "base")]
+    # A call: each rank's load with the store of each peer; each two of the peers' stores.
+    assert [finding.pairs for finding in races] == [2 * 4 * 3, 2 * 4 * 3]
+    assert len(audit(views_of(*views), ranks=2, calls=1).report.findings) == 1
+
+
+@pytest.mark.parametrize("memory", ["sc", "ldst"])
+def test_elements_that_nobody_wrote_are_one_finding_through_all_views(memory):
+    @kernel(memory=[DATA, BITS])
+    async def forgets(rank, data, bits):
+        for view in (data, bits):
+            await rank.load(view[0])
+
+    (finding,) = check(forgets, ranks=2, calls=1, memory=memory).findings
+    assert (finding.kind, finding.window) == ("unwritten-read", "data")
+    assert finding.pairs == 4
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+def test_columns_and_events_tell_the_same_of_several_views(ranks):
+    views = Window("again", (4,), np.int32, over="base"), Window("halves", (8,), np.int16, over="base")
+    case = Case(views_of(*views), ranks=ranks, calls=2)
+    trace = simulate(case, make("fifo"), record="fifo").trace
+    packed = Trace(trace.header, Columns.of(trace.events), trace.footer)
+    assert analyse_columns(packed, packed) is not None
+    assert analyse(packed).findings == analyse(trace).findings

@@ -78,7 +78,7 @@ def analyse_columns(trace: Trace, fair: Trace) -> Compact | None:
     steps, place = columns.steps, order.place
     touches = touches_of(steps.place, columns.places)
     found = raced(touches, steps.actor, order)
-    if not _distinct(touches, found, len(columns)):
+    if not _distinct(found, len(columns)):
         return None
     findings = list(_findings(trace, fair, place, touches, found))
     names = [actor.name for actor in columns.actors]
@@ -155,13 +155,8 @@ class _Cells:
         return [CellClass(signal, cells, name) for (signal, name), cells in counts.items()]
 
 
-def _distinct(touches: Touches, found: Raced, steps: int) -> bool:
-    """Say whether each pair of steps races in one place, of one window: else the events say which speaks for it."""
-    if any(
-        touches.accesses[a].region.window != touches.accesses[b].region.window
-        for a, b in {*zip(found.first.tolist(), found.second.tolist(), strict=True)}
-    ):
-        return False
+def _distinct(found: Raced, steps: int) -> bool:
+    """Say whether each pair of steps races in one place: else the events say which speaks for it."""
     low, high = np.minimum(found.x, found.y), np.maximum(found.x, found.y)
     keys = low.astype(np.int64) * steps + high
     return len(np.unique(keys)) == len(keys)
@@ -180,7 +175,8 @@ def _findings(trace: Trace, fair: Trace, place: Located, touches: Touches, found
     second = np.where(swapped, found.first, found.second)
     writes = np.array([access.mode != READ for access in touches.accesses], bool)
     windows: dict[str, int] = {}
-    window = np.array([windows.setdefault(a.region.window, len(windows)) for a in touches.accesses])
+    memory_of = trace.header.world.memory_of
+    window = np.array([windows.setdefault(memory_of(a.region.window), len(windows)) for a in touches.accesses])
     lines: dict[tuple[str, ...], int] = {}
     line = np.array([lines.setdefault(at, len(lines)) for _, at in columns.wheres])
     keys = np.stack(
@@ -228,7 +224,7 @@ def _finding(trace: Trace, place: Located, examples: list[tuple[_Side, _Side]], 
         why_unordered(streams, places),
         hazard=hazard_of(*(side.access for side in sides)),
         scope=SAME_CALL if events[0].call == events[1].call else NEXT_CALL,
-        window=sides[0].access.region.window,
+        window=trace.header.world.memory_of(sides[0].access.region.window),
         pairs=pairs,
         sides=tuple(map(described, sides)),
         examples=tuple(tuple(map(described, example)) for example in examples),

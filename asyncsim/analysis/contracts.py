@@ -24,7 +24,8 @@ def unwritten_reads(streams: Streams) -> Iterator[Suspect]:
                     event = streams.event(places[0])
                     return f"{event.op.actor.rank} reads elements that nobody had written: {event.op}"
 
-                yield Suspect("unwritten-read", region.window, ((number, index),), (str(region),), why)
+                memory = streams.trace.header.world.memory_of(region.window)
+                yield Suspect("unwritten-read", memory, ((number, index),), (str(region),), why)
 
 
 def leftover_credits(streams: Streams) -> Iterator[Suspect]:

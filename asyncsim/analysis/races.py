@@ -150,7 +150,7 @@ def _suspect(
     def why(sides: tuple[Place, ...]) -> str:
         return why_unordered(streams, sides)
 
-    window = accesses[0].region.window
+    window = streams.trace.header.world.memory_of(accesses[0].region.window)
     regions = tuple(str(access.region) for access in accesses)
     if both_add:
         return Suspect("order-dependent-sum", window, places, regions, lambda sides: _why_sum(streams, sides))

@@ -227,7 +227,7 @@ def _unwritten(run: Run) -> Finding:
     return Finding(
         "unwritten-read",
         f"elements of {first} were read that nobody had written",
-        window=first.partition("[")[0],
+        window=run.case.world.memory_of(first.partition("[")[0]),
         pairs=len(run.unwritten),
         harmful=True,
         shown=f"{len(run.unwritten)} such reads",

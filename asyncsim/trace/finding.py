@@ -64,7 +64,7 @@ class Finding:
         why: the sentence that explains it.
         hazard: RAW, WAR or WAW for a race, by the order of its sides in the fair run.
         scope: "same call" or "next call", by the calls of its sides.
-        window: the window or signal that it is about.
+        window: the window or signal that it is about; of views of one memory, the window that they are over.
         pairs: how many pairs of operations (or places) are the same but for rank and element.
         harmful: True when shown to make a result wrong, change it, or hang; False when both
             orders give the same bits here; None when that was not decided.

@@ -109,6 +109,12 @@ class World:
         """Return the memory as `rank` sees it: what a kernel gets, in the order of declaration."""
         return tuple(_view(layout, rank) for layout in self.layouts.values())
 
+    def memory_of(self, window: str) -> str:
+        """Return the name of the window whose memory a window is: of a view, that which it is over."""
+        layout = self.layouts[window]
+        over = layout.over if isinstance(layout, WindowLayout) else None
+        return window if over is None else over.name
+
     def _over(self, declared: Window) -> WindowLayout | None:
         """Return the window whose memory a declared one shares."""
         if not declared.over:
