@@ -116,6 +116,8 @@ class Streams:
             for actor in self.actors
         ]
         """Of a wire, the operation whose landing it carries; None for a task."""
+        self.tasks = self.issuer.count(None)
+        """How many tasks there are: the first so many actors, before all wires."""
         self._quiets: list[list[int]] = [[] for _ in self.actors]
         self.events: list[list[Event]] = [[] for _ in self.actors]
         self.histories: dict[int, History] = {}

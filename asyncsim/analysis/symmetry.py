@@ -48,8 +48,8 @@ def is_rotation(streams: Streams, syncs: Sequence[Sequence[Sync]]) -> bool:
 def _alike(sync: Sync, other: Sync, actors: int, renamings: tuple[_Renaming, _Renaming]) -> bool:
     """Say whether two operations are the same but for names, and those fit the names met so far."""
     slots, epochs = renamings
-    plain = (sync.index, sync.credits, sync.opens, sync.guard is None)
-    if plain != (other.index, other.credits, other.opens, other.guard is None):
+    plain = (sync.place[1], sync.credits, sync.opens, sync.guard is None)
+    if plain != (other.place[1], other.credits, other.opens, other.guard is None):
         return False
     if [((actor + 1) % actors, index) for actor, index in sync.needs] != list(other.needs):
         return False

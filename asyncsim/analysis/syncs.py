@@ -1,59 +1,117 @@
-"""What a pass of frontiers looks at: the operations that can be blocked, or that can let others go on."""
+"""What a pass of frontiers looks at: the operations that can be blocked, or that can let others go on.
+
+Wires are no actors here. Unless a landing is held, each lands as soon as it is issued: all that it needs was issued
+before it, and lands as well. So a landing stands at its issue, and is looked at there only if it changes a cell or if,
+not landing, it holds up another one.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.op import LAND, NOTIFY, PUT_SIGNAL, SET, WAIT
+from asyncsim.trace.op import WAIT
 
 if TYPE_CHECKING:
     from asyncsim.analysis.edges import Edges
     from asyncsim.analysis.guards import Goal, Guards
     from asyncsim.analysis.streams import Place, Streams
 
+Dependants = dict["Place", list["Place"]]
+"""Of each step of a wire, what needs it to have happened."""
+
 
 @dataclass(slots=True, eq=False)
 class Sync:
-    """An operation that can be blocked, or that can let others go on; all the rest never stops anybody."""
+    """An operation that can be blocked, or that can let others go on; all the rest never stops anybody.
 
-    index: int
+    Args:
+        place: where it stands.
+        slot: the cell that it waits for or changes; -1 for none.
+        guard: of a wait, the epochs in which it may pass, with their goals.
+        epoch: what it adds to, or opens.
+        credits: how much it adds.
+        opens: whether it is a Set.
+        needs: what other tasks must have done.
+        landings: the steps of its landings that others need and that may be held up, in their order.
+        signal: the landing that changes the cell, if it does not do so itself.
+
+    """
+
+    place: Place
     slot: int = -1
     guard: tuple[tuple[int, Goal], ...] | None = None
     epoch: int = -1
     credits: int = 0
     opens: bool = False
-    owner: int = -1
     needs: tuple[Place, ...] = ()
+    landings: tuple[Place, ...] = ()
+    signal: Place | None = None
 
 
-def synchronising(streams: Streams, guards: Guards, edges: Edges) -> list[list[Sync]]:
-    """Return these operations, by actor, each actor's in its own order."""
-    histories = streams.histories.values()
-    epoch_of = {place: epoch for history in histories for place, _, epoch in history.adds}
-    opened = {
-        epoch.opener: epoch.number for history in histories for epoch in history.epochs if epoch.opener is not None
-    }
-    sources = {source for needs in edges.values() for source in needs}
+def dependants_of(streams: Streams, edges: Edges) -> Dependants:
+    """Return what needs each step of a wire; where it fetches, the landing needs the fetch."""
+    found: Dependants = defaultdict(list)
+    for place, needs in edges.items():
+        for source in needs:
+            if source[0] >= streams.tasks:
+                found[source].append(place)
+    for wire in range(streams.tasks, len(streams.events)):
+        for step in range(1, len(streams.events[wire])):
+            found[wire, step - 1].append((wire, step))
+    return dict(found)
+
+
+def synchronising(streams: Streams, guards: Guards, edges: Edges, dependants: Dependants) -> list[list[Sync]]:
+    """Return these operations, by task, each task's in its own order."""
+    changes = _changes(streams)
+    needs_of = _needs(streams, edges)
+    watched = {source for needs in needs_of.values() for source in needs}
+    held_up = {place for places in dependants.values() for place in places}
+    landings: dict[Place, list[Place]] = defaultdict(list)
+    for wire in range(streams.tasks, len(streams.events)):
+        issue = streams.issue((wire, 0))
+        landings[issue] += [(wire, step) for step in range(len(streams.events[wire]))]
     syncs: list[list[Sync]] = []
-    for actor, stream in enumerate(streams.events):
-        owner, _ = streams.issuer[actor] or (actor, 0)
+    for actor in range(streams.tasks):
         own: list[Sync] = []
-        for index, event in enumerate(stream):
-            op = event.op
+        for index, event in enumerate(streams.events[actor]):
             place = (actor, index)
-            sync = Sync(index, owner=owner, needs=tuple(edges.get(place, ())))
-            changes = op.kind in (NOTIFY, PUT_SIGNAL, LAND) and not op.deferred
-            if op.cell is not None and op.kind == WAIT:
-                sync.slot = op.cell.slot
-                sync.guard = tuple(guards.goals[place].items())
-                if op.consume and op.amount < 0:  # to subtract a negative number is to add
-                    sync.epoch, sync.credits = epoch_of[place], -op.amount
-            elif op.cell is not None and changes and op.how == SET:
-                sync.slot, sync.epoch, sync.opens = op.cell.slot, opened[place], True
-            elif op.cell is not None and changes and op.amount > 0:
-                sync.slot, sync.epoch, sync.credits = op.cell.slot, epoch_of[place], op.amount
-            if sync.slot >= 0 or sync.needs or place in sources:
+            sync = Sync(place, needs=needs_of.get(place, ()))
+            if event.op.cell is not None and event.op.kind == WAIT:
+                sync.slot, sync.guard = event.op.cell.slot, tuple(guards.goals[place].items())
+            for step in landings.get(place, ()):
+                if step in changes:
+                    sync.signal = step
+                if step in dependants and (step in held_up or step in changes):
+                    sync.landings += (step,)
+            if (change := changes.get(sync.signal or place)) is not None:
+                sync.slot, sync.epoch, sync.credits, sync.opens = change
+            if sync.slot >= 0 or sync.needs or sync.landings or place in watched or place in held_up:
                 own.append(sync)
         syncs.append(own)
     return syncs
+
+
+def _changes(streams: Streams) -> dict[Place, tuple[int, int, int, bool]]:
+    """Return what lets a wait go on: the cell, the epoch, how much is added to it, and whether it is a Set."""
+    found: dict[Place, tuple[int, int, int, bool]] = {}
+    for slot, history in streams.histories.items():
+        for place, amount, epoch in history.adds:
+            if amount > 0:
+                found[place] = (slot, epoch, amount, False)
+        for opened in history.epochs:
+            if opened.opener is not None:
+                found[opened.opener] = (slot, opened.number, 0, True)
+    return found
+
+
+def _needs(streams: Streams, edges: Edges) -> dict[Place, tuple[Place, ...]]:
+    """Return what tasks need of other tasks; a landing of another was issued. What needs itself never happens."""
+    found = {}
+    for place, needs in edges.items():
+        if place[0] < streams.tasks:
+            sources = dict.fromkeys(map(streams.issue, needs))
+            found[place] = tuple(source for source in sources if source[0] != place[0] or source == place)
+    return found
