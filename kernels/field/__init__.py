@@ -40,6 +40,19 @@ from kernels.field import (
     f28_late_reset_of_own_flag,
     f29_relaxed_sets_reordered,
     f30_flag_half_before_data_half,
+    f31_one_counter_for_chunks_in_flight,
+    f32_butterfly_skips_missing_partners,
+    f33_two_epochs_for_one_scratch,
+    f34_banks_of_two_strides,
+    f37_blocks_do_not_meet_after_the_wait,
+    f38_pad_of_a_smaller_team,
+    f39_window_larger_than_the_ring,
+    f40_set_flag_of_many_producers,
+    f41_barrier_with_too_few_threads,
+    f42_late_flag_of_an_epoch_given_up,
+    f44_flags_cleaned_at_readmission,
+    f51_semaphore_made_at_capture,
+    f52_fill_races_with_the_signal,
 )
 
 
@@ -225,5 +238,70 @@ CASES: tuple[FieldCase, ...] = (
         number="F30", title="the flag half of a line is visible before its data half", source="nccl#2053",
         buggy=f30_flag_half_before_data_half.buggy, fixed=f30_flag_half_before_data_half.fixed,
         ranks=2, calls=1, memory="ldst:atom=1", expected=RAW("same call"), proof="EXHAUSTED",
+    ),
+    FieldCase(
+        number="F31", title="one counter counts chunks that are in flight", source="NVIDIA/nvshmem#84",
+        buggy=f31_one_counter_for_chunks_in_flight.buggy, fixed=f31_one_counter_for_chunks_in_flight.fixed,
+        ranks=2, calls=1, memory="auto", expected=RAW("same call"),
+    ),
+    FieldCase(
+        number="F32", title="a butterfly barrier skips missing partners", source="meta-pytorch/torchcomms#3213",
+        buggy=f32_butterfly_skips_missing_partners.buggy, fixed=f32_butterfly_skips_missing_partners.fixed,
+        ranks=3, calls=1, memory="sc", expected=RAW("same call"),
+    ),
+    FieldCase(
+        number="F33", title="two collectives count epochs for one scratch", source="ROCm/rocm-systems#8945",
+        buggy=f33_two_epochs_for_one_scratch.buggy, fixed=f33_two_epochs_for_one_scratch.fixed,
+        ranks=3, calls=1, memory="sc", expected=WAW("same call"), proof="EXHAUSTED",
+    ),
+    FieldCase(
+        number="F34", title="the banks of two formats have other strides", source="ROCm/rocm-systems#8945",
+        buggy=f34_banks_of_two_strides.buggy, fixed=f34_banks_of_two_strides.fixed,
+        ranks=3, calls=1, memory="sc", expected=WAW("same call"), proof="EXHAUSTED",
+    ),
+    FieldCase(
+        number="F37", title="blocks do not meet after the wait of one", source="ROCm/rocm-systems#8936",
+        buggy=f37_blocks_do_not_meet_after_the_wait.buggy, fixed=f37_blocks_do_not_meet_after_the_wait.fixed,
+        ranks=2, calls=1, memory="sc", expected=RAW("same call"),
+    ),
+    FieldCase(
+        number="F38", title="a pad is laid out for a smaller team", source="ROCm/rocm-systems#10388",
+        buggy=f38_pad_of_a_smaller_team.buggy, fixed=f38_pad_of_a_smaller_team.fixed,
+        ranks=3, calls=1, memory="sc", expected=RAW("same call"),
+    ),
+    FieldCase(
+        number="F39", title="a window is larger than the ring", source="meta-pytorch/torchcomms#3016",
+        buggy=f39_window_larger_than_the_ring.buggy, fixed=f39_window_larger_than_the_ring.fixed,
+        ranks=2, calls=1, memory="sc", expected=Expected("deadlock"),
+    ),
+    FieldCase(
+        number="F40", title="many producers set one flag", source="ROCm/iris#266",
+        buggy=f40_set_flag_of_many_producers.buggy, fixed=f40_set_flag_of_many_producers.fixed,
+        ranks=3, calls=1, memory="sc", expected=RAW("same call"),
+    ),
+    FieldCase(
+        number="F41", title="a barrier has fewer threads than peers", source="pytorch/pytorch#170785",
+        buggy=f41_barrier_with_too_few_threads.buggy, fixed=f41_barrier_with_too_few_threads.fixed,
+        ranks=4, calls=2, memory="sc", expected=RAW("same call"),
+    ),
+    FieldCase(
+        number="F42", title="the late flag of an epoch given up is taken", source="local-inference-lab/b12x#295, local-inference-lab/b12x#313",
+        buggy=f42_late_flag_of_an_epoch_given_up.buggy, fixed=f42_late_flag_of_an_epoch_given_up.fixed,
+        ranks=3, calls=1, memory="sc", expected=RAW("same call"), words="is not the golden", proof="EXHAUSTED",
+    ),
+    FieldCase(
+        number="F44", title="flags are cleaned before an old signal came", source="flashinfer-ai/flashinfer#4183",
+        buggy=f44_flags_cleaned_at_readmission.buggy, fixed=f44_flags_cleaned_at_readmission.fixed,
+        ranks=2, calls=1, memory="sc", expected=Expected("signal-race"),
+    ),
+    FieldCase(
+        number="F51", title="a semaphore is made at capture, not at replay", source="tenstorrent/tt-metal#48469",
+        buggy=f51_semaphore_made_at_capture.buggy, fixed=f51_semaphore_made_at_capture.fixed,
+        ranks=2, calls=2, memory="sc", expected=RAW("same call"),
+    ),
+    FieldCase(
+        number="F52", title="a fill of the own flag races with the signal", source="pytorch/pytorch#195761",
+        buggy=f52_fill_races_with_the_signal.buggy, fixed=f52_fill_races_with_the_signal.fixed,
+        ranks=2, calls=1, memory="sc", expected=Expected("signal-race"), words="erased",
     ),
 )  # fmt: skip
