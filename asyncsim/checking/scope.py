@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.later import stream_plan
-from asyncsim.trace.late import model_of, says_late_words
+from asyncsim.trace.late import model_of
 
 if TYPE_CHECKING:
     from asyncsim.analysis.analyse import Analysis
     from asyncsim.checking.exhaust import Exhausted
+    from asyncsim.checking.report import Report
     from asyncsim.machine.case import Case, Run
 
 
@@ -36,9 +37,9 @@ def apart(runs: int) -> str:
     return f", if the streams of a rank share no Python object (none shows in {runs} further schedules)" if runs else ""
 
 
-def unheard(reference: Run) -> list[str]:
+def unheard(report: Report) -> list[str]:
     """Say, in a note, that the kernel's words of what lands when mean nothing under ``sc``; none if it has none."""
-    if model_of(reference.case.memory).late or reference.trace is None or not says_late_words(reference.trace.events):
+    if model_of(report.case.memory).late or not report.late_words:
         return []
     words = "put, non-blocking, relaxed, fence and quiet"
     return [f"what this kernel says of when things land ({words}) means nothing under sc; try --memory ldst"]

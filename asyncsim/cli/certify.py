@@ -88,7 +88,9 @@ def write_certificate(report: Report, file: Path) -> None:
     What is written has passed the checker, so nobody gets a file that `asyncsim certify` will not take.
     """
     if report.proof is None:
-        click.echo(f"asyncsim: no certificate: only what is PROVED has one, and this is {report.verdict}", err=True)
+        several = len(report.models) > 1
+        why = "of several models; name one of them with --memory" if several else "and this is " + report.verdict
+        click.echo(f"asyncsim: no certificate: only what is PROVED under one memory model has one, {why}", err=True)
         return
     lines = certificate(*report.proof)
     try:

@@ -13,7 +13,7 @@ from asyncsim.cli.certify import write_certificate
 from asyncsim.cli.completion import complete_kernels
 from asyncsim.cli.field import show_field
 from asyncsim.cli.judge import judge_all
-from asyncsim.cli.options import Options, engine_option, shared_options
+from asyncsim.cli.options import Options, engine_option, shared_options_and_auto
 from asyncsim.cli.outputs import check_outputs
 from asyncsim.cli.room import room_watched
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     help="Write a proof that `asyncsim certify` checks; of one kernel at one P.",
 )
 @engine_option
-@shared_options
+@shared_options_and_auto
 @click.pass_context
 def check_command(  # noqa: PLR0913 - one argument an option
     ctx: click.Context,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from asyncsim.checking.models import AUTO
 from asyncsim.machine.simulate import ENGINES
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.late import MODELS, model_of
@@ -26,7 +27,7 @@ class Options:
     Args:
         ranks: one or more P.
         calls: calls back to back.
-        memory: the memory model.
+        memory: the memory model, or "auto".
         seed: of the inputs, and of what a scheduler draws.
         save: the folder for witnesses, or None.
         json: print JSON on stdout instead of words.
@@ -59,6 +60,8 @@ def _devices(ctx: click.Context, param: click.Parameter, value: str | None) -> t
 
 def _memory(ctx: click.Context, param: click.Parameter, value: str) -> str:  # noqa: ARG001 - as above
     """Return the memory model as it was given, if there is one of this name."""
+    if value == AUTO == param.default:
+        return value
     try:
         model_of(value)
     except MisuseError as error:
@@ -74,18 +77,12 @@ def _numbers(value: str | None) -> tuple[int, ...]:
         return ()
 
 
-_SHARED = (
+_BEFORE = (
     click.option("-P", "--ranks", callback=_rank_counts, metavar="N[,N…]", help=f"How many ranks.  [default: {RANKS}]"),
     click.option("-d", "--devices", callback=_devices, metavar="LIST", help="One rank a device: 0,1,2,3 is -P 4."),
     click.option("--calls", type=click.IntRange(min=1), default=2, show_default=True, help="Calls back to back."),
-    click.option(
-        "--memory",
-        callback=_memory,
-        metavar="|".join(MODELS),
-        default="sc",
-        show_default=True,
-        help="The memory model; ldst:atom=4 lets larger tiles land in pieces.",
-    ),
+)
+_AFTER = (
     click.option(
         "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the inputs and of the schedules."
     ),
@@ -108,9 +105,29 @@ engine_option = click.option(
 )
 
 
+_PIECES = "ldst:atom=4 lets larger tiles land in pieces."
+_BY_WORDS = (
+    "auto is sc, and ldst and nic too for a kernel that says when something is there "
+    "(put, non-blocking, relaxed, fence, quiet)"
+)
+_MEMORY = {
+    "sc": (MODELS, f"The memory model; {_PIECES}"),
+    AUTO: ((AUTO, *MODELS), f"The memory model; {_BY_WORDS}; {_PIECES}"),
+}
+"""What --memory can be and says of itself, by its default."""
+
+
 def shared_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the shared options; it gets them as one argument, `options`."""
+    return _with_options(command, "sc")
 
+
+def shared_options_and_auto(command: Callable[..., None]) -> Callable[..., None]:
+    """Do the same for a command that chooses the memory models by the kernel, unless one is named."""
+    return _with_options(command, AUTO)
+
+
+def _with_options(command: Callable[..., None], model: str) -> Callable[..., None]:
     @functools.wraps(command)
     def with_options(  # noqa: PLR0913 - one argument an option; the command itself gets one record
         *,
@@ -128,7 +145,11 @@ def shared_options(command: Callable[..., None]) -> Callable[..., None]:
         counts = ranks or ((len(devices),) if devices else (RANKS,))
         command(options=Options(ranks=counts, calls=calls, memory=memory, seed=seed, save=save, json=json), **own)
 
+    names, words = _MEMORY[model]
+    memory_option = click.option(
+        "--memory", callback=_memory, metavar="|".join(names), default=model, show_default=True, help=words
+    )
     decorated: Callable[..., None] = with_options
-    for option in reversed(_SHARED):
+    for option in reversed((*_BEFORE, memory_option, *_AFTER)):
         decorated = option(decorated)
     return decorated

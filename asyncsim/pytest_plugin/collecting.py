@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from asyncsim.checking.models import AUTO
 from asyncsim.pytest_plugin.marks import MARK, Marked, unwrapped
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
 def _cases(marked: Marked, kernel: Kernel | None) -> tuple[list[Judged], list[str]]:
     """Return what is judged, and what each is called; -k takes letters and digits."""
     cases = [Judged(ranks, memory, marked, kernel) for memory in marked.memories for ranks in marked.ranks]
-    plain = marked.memories == ("sc",)
+    plain = marked.memories in {(AUTO,), ("sc",)}
     return cases, [f"P{case.ranks}" if plain else f"P{case.ranks}-{case.memory}" for case in cases]
 
 

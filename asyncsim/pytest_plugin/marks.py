@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from asyncsim.checking.check import check
+from asyncsim.checking.models import AUTO
 from asyncsim.machine.kernel import Kernel
 from asyncsim.testing.asserting import RANKS, rank_counts
 from asyncsim.testing.requirement import Requirement
@@ -19,7 +20,7 @@ from asyncsim.trace.late import model_of
 MARK = "asyncsim"
 PASSED_ON = ("calls", "seed", "scheduler", "budget", "samples", "shrinking", "edits")
 """Arguments that go to `asyncsim.check` as they are."""
-USAGE = f"{MARK}(ranks=[2, 3, 4], calls=2, memory='sc', require='proved', finds=...)"
+USAGE = f"{MARK}(ranks=[2, 3, 4], calls=2, memory='auto', require='proved', finds=...)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Marked:
     """
 
     ranks: tuple[int, ...] = RANKS
-    memories: tuple[str, ...] = ("sc",)
+    memories: tuple[str, ...] = (AUTO,)
     requirement: Requirement | None = None
     how: Mapping[str, Any] = field(default_factory=dict)
 
@@ -77,7 +78,7 @@ def _read(mark: pytest.Mark) -> Marked:
     if unknown:
         raise MisuseError(f"there is no argument {unknown[0]!r}; write {USAGE}, or one of {', '.join(PASSED_ON)}")
     ranks = rank_counts(given.pop("ranks", RANKS))
-    memories = _memories(given.pop("memory", "sc"))
+    memories = _memories(given.pop("memory", AUTO))
     level, finds = given.pop("require", None), given.pop("finds", None)
     requirement = None if level is None and finds is None else Requirement.of(level, finds)
     for key, value in given.items():
@@ -90,7 +91,8 @@ def _memories(memory: object) -> tuple[str, ...]:
     if not models or not all(isinstance(model, str) for model in models):
         raise MisuseError(f"memory={memory!r}; give a memory model, or a list of them: ['sc', 'ldst']")
     for model in models:
-        model_of(model)
+        if model != AUTO:
+            model_of(model)
     return models
 
 

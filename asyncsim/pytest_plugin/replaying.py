@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from asyncsim.checking.models import AUTO
 from asyncsim.checking.replay import replay
 from asyncsim.checking.symptoms import Symptoms
 from asyncsim.machine.case import Case
@@ -122,5 +123,6 @@ def _same_kernel(record: Token | Trace, kernel: Kernel) -> bool:
 def _same_case(record: Token | Trace, ranks: int, how: Mapping[str, Any]) -> bool:
     was = record if isinstance(record, Token) else record.header
     counted = record.ranks if isinstance(record, Token) else record.header.world.ranks
-    asked = (ranks, how.get("calls", 2), how.get("memory", "sc"), how.get("seed", 0))
+    memory = how.get("memory", AUTO)
+    asked = (ranks, how.get("calls", 2), was.memory if memory == AUTO else memory, how.get("seed", 0))
     return (counted, was.calls, was.memory, was.seed) == asked

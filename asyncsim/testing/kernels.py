@@ -8,6 +8,7 @@ import numpy as np
 
 from asyncsim.checking.check import check
 from asyncsim.checking.hidden import stream_difference
+from asyncsim.checking.models import AUTO
 from asyncsim.checking.suspects import SHRINK_STEPS
 from asyncsim.machine.case import MISSING, Case, copied
 from asyncsim.machine.direct import drive
@@ -31,7 +32,7 @@ REFUSED = "refused"
 
 
 def check_kernel(
-    kernel: Kernel, *, ranks: int | Sequence[int] = RANKS, calls: int = 2, memory: str = "sc", seed: int = 0
+    kernel: Kernel, *, ranks: int | Sequence[int] = RANKS, calls: int = 2, memory: str = AUTO, seed: int = 0
 ) -> tuple[Report, ...]:
     """Require of a kernel what makes its verdict worth something.
 
@@ -46,7 +47,7 @@ def check_kernel(
         kernel: any kernel.
         ranks: P, or several; the odd ones are where kernels break.
         calls: back to back on the same memory.
-        memory: the memory model.
+        memory: the memory model, as of `asyncsim.check`.
         seed: of the inputs.
 
     Returns:
@@ -64,14 +65,15 @@ def check_kernel(
     if not kernel.first_line:
         raise AssertionError(f"{kernel.ref}: what it is: give the program a docstring, or the variant about=...")
     counts = rank_counts(ranks)
+    plain = "sc" if memory == AUTO else memory
     for P in counts:
-        _check_inputs(Case(kernel, P, calls, memory, seed))
+        _check_inputs(Case(kernel, P, calls, plain, seed))
     if any(expected.kind == REFUSED for expected in kernel.finds):
-        _check_refused(kernel, counts[-1], memory)
+        _check_refused(kernel, counts[-1], plain)
         return ()
     reports = []
     for P in counts:
-        case = Case(kernel, P, calls, memory, seed)
+        case = Case(kernel, P, calls, plain, seed)
         _check_results(case)
         # The witness of what is declared is looked at by nobody here, so it may be long.
         shrinking = 0 if kernel.finds else SHRINK_STEPS

@@ -11,6 +11,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.locate import is_shipped
+from asyncsim.checking.models import models_text
 from asyncsim.machine.site import shown_path
 from asyncsim.trace.op import (
     FETCH,
@@ -28,7 +29,7 @@ from asyncsim.trace.op import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from asyncsim.checking.report import Report
     from asyncsim.machine.case import Case
@@ -60,7 +61,7 @@ def report_text(
         replay: makes the command that replays a witness; None: `replay_line` does.
 
     """
-    lines = [f"{report.verdict}  {case_text(report.case)}"]
+    lines = [f"{report.verdict}  {case_text(report.case, report.models)}"]
     lines += wrapped(_scope(report), width, "  ")
     for number, finding in enumerate(report.findings, 1):
         lines += ["", *finding_lines(number, finding, report.case.kernel, width, replay or replay_line)]
@@ -78,13 +79,14 @@ def report_text(
 
 def verdict_line(report: Report) -> str:
     """Return the verdict, what was judged, and what the verdict rests on, in one line."""
-    return f"{report.verdict} {case_text(report.case)}: {_scope(report)}"
+    return f"{report.verdict} {case_text(report.case, report.models)}: {_scope(report)}"
 
 
-def case_text(case: Case) -> str:
-    """Name what is judged: the kernel, P, the calls and the memory model, and what was changed."""
+def case_text(case: Case, models: Sequence[str] = ()) -> str:
+    """Name what is judged: the kernel, P, the calls and the memory models, and what was changed."""
     edits = f", edited: {'; '.join(case.edits)}" if case.edits else ""
-    return f"{case.kernel.ref}, P = {case.ranks}, {count_text(case.calls, 'call')}, {case.memory}{edits}"
+    memory = models_text(models or (case.memory,))
+    return f"{case.kernel.ref}, P = {case.ranks}, {count_text(case.calls, 'call')}, {memory}{edits}"
 
 
 def finding_title(finding: Finding) -> str:

@@ -247,7 +247,7 @@ CASES: tuple[FieldCase, ...] = (
     FieldCase(
         number="F32", title="a butterfly barrier skips missing partners", source="meta-pytorch/torchcomms#3213",
         buggy=f32_butterfly_skips_missing_partners.buggy, fixed=f32_butterfly_skips_missing_partners.fixed,
-        ranks=3, calls=1, memory="sc", expected=RAW("same call"),
+        ranks=3, calls=2, memory="sc", expected=RAW("same call"),
     ),
     FieldCase(
         number="F33", title="two collectives count epochs for one scratch", source="ROCm/rocm-systems#8945",
@@ -285,7 +285,8 @@ CASES: tuple[FieldCase, ...] = (
         ranks=4, calls=2, memory="sc", expected=RAW("same call"),
     ),
     FieldCase(
-        number="F42", title="the late flag of an epoch given up is taken", source="local-inference-lab/b12x#295, local-inference-lab/b12x#313",
+        number="F42", title="the late flag of an epoch given up is taken",
+        source="local-inference-lab/b12x#295, local-inference-lab/b12x#313",
         buggy=f42_late_flag_of_an_epoch_given_up.buggy, fixed=f42_late_flag_of_an_epoch_given_up.fixed,
         ranks=3, calls=1, memory="sc", expected=RAW("same call"), words="is not the golden", proof="EXHAUSTED",
     ),
