@@ -126,14 +126,17 @@ def test_all_were_run(monkeypatch):
     alone = explore(not_bugs.identical_bytes, ranks=2, exhaustive=True)
     assert report.verdict == alone.verdict == "EXHAUSTED"
     assert "all 4 inequivalent executions of these 2 ranks, 2 calls and these inputs were run, and" in alone.scope
-    assert " executions, among them all inequivalent ones, of these 2 ranks, 2 calls and these inputs" in report.scope
+    assert report.scope == alone.scope
     assert alone.schedules == 5
 
 
 def test_the_budget_ended_it():
     report = explore(storing, ranks=3, calls=1, exhaustive=True, budget=60)
     assert (report.verdict, report.schedules) == ("SURVIVED", 61)
-    assert report.scope.startswith("60 executions of these 3 ranks, 1 call and these inputs were run, of about ")
+    assert report.scope.startswith(
+        "60 executions of these 3 ranks, 1 call and these inputs were run (all inequivalent); "
+    )
+    assert "there are about 90: `--budget 180` would finish it then" in report.scope
     assert report.scope.endswith("; nothing is said of the others")
 
 
@@ -141,9 +144,7 @@ def test_two_processes_find_what_one_finds(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "FIRST", 3)
     report = explore(reduce_scatter.no_post_barrier, ranks=3, exhaustive=True, jobs=2, save=tmp_path)
     assert report.verdict == "REFUTED"
-    assert report.scope.endswith(
-        "of these 3 ranks, 2 calls and these inputs were run, among them all inequivalent ones"
-    )
+    assert report.scope == "all 24 inequivalent executions of these 3 ranks, 2 calls and these inputs were run"
     (finding,) = report.findings
     assert finding.kind == "wrong-result"
     assert [str(path) for path in tmp_path.iterdir()] == [finding.trace]

@@ -2,9 +2,10 @@
 
 Two schedules show the same behaviour if all operations that conflict come in the same order in both:
 Mazurkiewicz, "Trace theory", 1987. Conflict is what `asyncsim.checking.relation` says, which every
-search here uses, but for one kind of pair: a wait, and a change of its cell that cannot make it
-false. Where both can go they commute, so swapping them leads nowhere else. (Counted, they would give
-a correct barrier thousands of behaviours: a credit may come before its wait or during it.)
+search here uses, but for two kinds of pairs: a wait, and a change of its cell that cannot make it
+false; and two adds to a cell that stays in its range. Where both can go they commute, so swapping them
+leads nowhere else. (Counted, they would give a correct barrier thousands of behaviours: a credit may come
+before its wait or during it.)
 
 A behaviour is told by a number. Each operation gets a hash of its actor, of the operations of that
 actor before it, and of the sum of the hashes of all earlier operations that conflict with it. A sum
@@ -12,8 +13,8 @@ does not know the order of its parts, and there is a part for every pair, so the
 exactly if the orders are, but for collisions: one in 2^64 a pair of behaviours. No hash of Python's
 is used, so every process gives the same number.
 
-Left out: an overflow that only some order of two adds reaches, and what an actor that sees its own
-writes early can tell of their landing. Behaviours that differ in nothing else count as one.
+Left out, unless a search has learnt of it: an overflow that only some order of two adds reaches, and what an
+actor that sees its own writes early can tell of their landing. Behaviours that differ in nothing else count as one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.checking.relation import Relation
+from asyncsim.checking.relation import Relation, both_add
 from asyncsim.trace.op import LAND, POLL, SET, WAIT
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Taken:
 
 def counts(relation: Relation, a: Op, b: Op) -> bool:
     """Say whether the order of two operations makes another behaviour."""
-    if not relation.dependent(a, b):
+    if not relation.dependent(a, b) or (both_add(a, b) and not relation.may_overflow(a)):
         return False
     return not (_passes_by(relation, a, b) or _passes_by(relation, b, a))
 
@@ -85,12 +86,13 @@ class Behaviours:
 
     Args:
         model: the memory model.
+        relation: what a search has learnt of the case; None: nothing. It must not change from here on.
 
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, relation: Relation | None = None) -> None:
         """Start without knowing any operation."""
-        self._relation = Relation(model)
+        self._relation = relation or Relation(model)
         self._late = model.late
         self._fast: dict[Any, int] = {}
         self._classes: dict[Any, int] = {}

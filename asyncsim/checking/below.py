@@ -49,8 +49,9 @@ class Searched(Part):
     """What a search below a prefix showed: a part whose failures go by their kind.
 
     Args:
-        redundant, ends, results: as of `asyncsim.checking.exhaust.Exhausted`.
+        numbers, ends, results: the behaviours, ends and results of `asyncsim.checking.exhaust.Exhausted`.
         limited: something was not seen to its end.
+        endless: how many executions were cut short.
         rest: what is left; None if nothing is.
         estimate: how many executions there are, those included that were made.
         learnt: what the prefix does not know; then nothing but what was found counts.
@@ -58,10 +59,11 @@ class Searched(Part):
 
     """
 
-    redundant: int = 0
+    numbers: frozenset[int] = frozenset()
     ends: frozenset[str] = frozenset()
     results: frozenset[str] = frozenset()
     limited: bool = False
+    endless: int = 0
     rest: Prefix | None = None
     estimate: int = 0
     learnt: Learnt = field(default_factory=Learnt)
@@ -105,10 +107,11 @@ async def _search(
         batch.start,
         found.executions,
         first={kind_of(failure): failure for failure in found.failures},
-        redundant=found.redundant,
+        numbers=found.behaviours,
         ends=found.ends,
         results=found.results,
         limited=exploring.limited,
+        endless=exploring.endless,
         rest=exploring.rest,
         estimate=found.estimate,
         learnt=exploring.learnt,

@@ -15,7 +15,7 @@ from asyncsim.checking.report import EXHAUSTED, PROVED, REFUTED, SURVIVED, Repor
 from asyncsim.checking.scope import explanation, proof_scope, unheard
 from asyncsim.checking.second import Second
 from asyncsim.checking.suspects import SHRINK_STEPS, Suspects
-from asyncsim.checking.undecided import BUDGET, SAMPLES, Undecided
+from asyncsim.checking.undecided import SAMPLES, Undecided
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import Blocking, simulate
 from asyncsim.schedulers.table import make
@@ -46,7 +46,7 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
     edits: Sequence[str] = (),
     scheduler: str = "fifo",
     engine: Engine | None = None,
-    budget: int = BUDGET,
+    budget: int | None = None,
     samples: int = SAMPLES,
     shrinking: int = SHRINK_STEPS,
     max_steps: int | None = None,
@@ -69,7 +69,8 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
         scheduler: of the reference run, as text; the verdict does not depend on it.
         engine: of the reference run and the fair one: "trio" or "direct"; None: as the size of the run asks for, see
             `simulate`. Whatever more is run is run directly.
-        budget: how many executions an exhaustive exploration may take; 0: none is tried.
+        budget: how many executions an exhaustive exploration may take, if one run does not decide; 0: none is tried;
+            None: a few seconds' worth, at most 2000.
         samples: how many schedules to sample where that is not enough either.
         shrinking: how many steps it may cost to shrink one witness.
         max_steps: how long a run may be; None: as long as a collective may be.
@@ -86,7 +87,7 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
         MisuseError: an argument, or the kernel's declarations, cannot be right.
 
     """
-    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 0:
+    if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 0):
         raise MisuseError(f"budget={budget!r}; give the number of executions that may be explored, 0 for none")
     started = time.perf_counter()
 
@@ -124,7 +125,7 @@ class _Check:
         keeper: Keeper,
         *,
         engine: Engine | None = None,
-        budget: int = BUDGET,
+        budget: int | None = None,
         samples: int = SAMPLES,
         shrinking: int = SHRINK_STEPS,
         progress: Callable[[Progress], None] | None = None,

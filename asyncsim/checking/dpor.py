@@ -29,16 +29,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from asyncsim.checking.contents import Contents
 from asyncsim.checking.prefixes import Learnt, Prefix, Step
 from asyncsim.checking.relation import BLOCKING, Relation, holds
 from asyncsim.checking.trail import Trail, members
 from asyncsim.trace.errors import DivergenceError
-from asyncsim.trace.op import LAND, NOTIFY, WAIT
+from asyncsim.trace.late import model_of
+from asyncsim.trace.op import LAND, NOTIFY, POLL, WAIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from asyncsim.trace.late import Model
+    from asyncsim.machine.case import Case
     from asyncsim.trace.op import Op
 
 
@@ -98,8 +100,7 @@ class Tree:
     """The executions that were made and those that are still to make, depth first.
 
     Args:
-        starts: the values of the cells at the start, by slot.
-        model: the memory model.
+        case: whose executions they are.
         prefix: what the search is confined to; None: it is not.
 
     Attributes:
@@ -108,12 +109,15 @@ class Tree:
 
     """
 
-    def __init__(self, starts: Sequence[int], model: Model, prefix: Prefix | None = None) -> None:
+    def __init__(self, case: Case, prefix: Prefix | None = None) -> None:
         """Start with the empty execution."""
-        self.relation = Relation(model)
+        signals, ranks = case.world.signals, case.ranks
+        self.starts = [signal.start for signal in signals for _ in range(signal.cells_a_rank * ranks)]
+        """The values of the cells at the start, by slot."""
+        self.relation = Relation(model_of(case.memory))
         self.path: list[Branching] = []
-        self.trail = Trail(self.relation, starts)
-        self._starts = starts
+        self.trail = Trail(self.relation, self.starts)
+        self._contents = Contents(case)
         self.redundant = self.over = self.outgrown = False
         self._fresh = True
         self._shared = 0  # so many steps were taken apart after an earlier execution
@@ -123,6 +127,7 @@ class Tree:
         if prefix is not None:
             self.relation.tight |= prefix.learnt.tight
             self.relation.adding |= prefix.learnt.adding
+            self.relation.lowered |= prefix.learnt.lowered
             self._given = prefix.fixed + prefix.path
             self._floor = len(prefix.fixed)
 
@@ -175,7 +180,7 @@ class Tree:
         fresh, self._fresh = self._fresh, False
         self.redundant = False
         self._given = ()
-        if self.relation.tighten(self._starts, self.trail.ops):
+        if self.relation.tighten(self.starts, self.trail.ops):
             if self._prefix is not None:
                 self.outgrown = self.over = True
                 return False
@@ -194,7 +199,8 @@ class Tree:
     @property
     def learnt(self) -> Learnt:
         """What the search knows of the case."""
-        return Learnt(frozenset(self.relation.tight), frozenset(self.relation.adding))
+        relation = self.relation
+        return Learnt(frozenset(relation.tight), frozenset(relation.adding), frozenset(relation.lowered))
 
     @property
     def rest(self) -> Prefix | None:
@@ -274,7 +280,7 @@ class Tree:
 
         """
         trail = self.trail
-        cell = None if trail.is_blurred(wait) else wait.cell
+        blurred = wait.kind != POLL and trail.is_blurred(wait)
         previous = trail.last_of(wait.actor.name) if step is None else trail.previous[step]
         needed = 0 if previous is None else trail.before[previous] | 1 << previous
         for other in self._on_path(trail.met_by(wait)):
@@ -289,17 +295,34 @@ class Tree:
             else:
                 continue
             since = trail.since(other)
-            if cell is not None:
-                value = trail.value(cell.slot, certain | ((1 << other) - 1), wait)
-                if holds(wait, value) and not disabling:
-                    self._plan_towards(other, certain & since, wait.actor.name)
-                    continue
-                helpful = trail.free_of(trail.on_cell(cell.slot) & since & ~certain, other, step)
-                foreign = [
-                    trail.ops[n] for n in members(helpful) if not self.relation.sees_at_issue(wait, trail.ops[n])
-                ]
-                if not self.relation.may_hold(wait, value, foreign):
-                    continue
-            self.path[other].plan(trail.first(trail.free_of(since, other, step)))
-            if previous is None or previous < other:
-                self.path[other].plan([wait.actor.name])
+            free = trail.free_of(since, other, step)
+            passes = None if blurred else self._passes(wait, other, certain, free)
+            if passes and (wait.kind == POLL or not disabling):
+                self._plan_towards(other, certain & since, wait.actor.name)
+            elif passes is not False:
+                self.path[other].plan(trail.first(free))
+                if previous is None or previous < other:
+                    self.path[other].plan([wait.actor.name])
+
+    def _passes(self, wait: Op, other: int, certain: int, free: int) -> bool | None:
+        """Say whether a wait passes in the place of step `other`; None: it may, if others come before it.
+
+        Args:
+            wait: a wait or poll.
+            other: a step that it meets; all before it in time have been done.
+            certain: what has been done besides, since the wait comes after it.
+            free: what may have been done besides, since it comes neither after `other` nor after the wait.
+
+        """
+        trail, cell = self.trail, wait.cell
+        earlier, later, free = (1 << other) - 1, certain & trail.since(other), free & ~certain
+        if cell is None:
+            if self._contents.passes(wait, trail, earlier, later):
+                return True
+            return False if self._contents.passes(wait, trail, earlier, later, free) is False else None
+        value = trail.value(cell.slot, earlier | later, wait)
+        if holds(wait, value):
+            return True
+        helpful = members(trail.at(("cell", cell.slot)) & free)
+        foreign = [trail.ops[n] for n in helpful if not self.relation.sees_at_issue(wait, trail.ops[n])]
+        return None if self.relation.may_hold(wait, value, foreign) else False

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from asyncsim.checking.behaviour import Behaviours
 from asyncsim.checking.deaf import Deaf
 from asyncsim.checking.dpor import Tree
 from asyncsim.checking.part import Failure
@@ -41,30 +42,38 @@ class Exhausted:
 
     Args:
         executions: how many runs were made, redundant ones included.
-        redundant: how many of them turned out to be like another one on the way, or were made before
-            it was learnt that a cell can leave its range, which starts all over.
+        behaviours: a number for each inequivalent execution among them, see `asyncsim.checking.behaviour`.
         complete: every inequivalent execution was run; False when the budget ran out, when Ctrl-C came,
             or when a run met the limit of steps.
-        estimate: how many executions there are: exact if complete, else Knuth's estimate from the
-            branches seen so far, which may be far off.
+        estimate: of a complete exploration, how many inequivalent executions there are; else how many are to be
+            made in all, redundant ones included: Knuth's estimate from the branches seen so far, which may be far off.
         ends: a digest of every end state: ending, outputs, windows, cells.
         results: a digest of the outputs of every end state.
         failures: the first execution of each kind of failure.
         interrupted: Ctrl-C ended it early.
-        distinct: no execution is there for another's sake, but for redundant ones. Where parts were searched
-            each for itself, some may be: all orders of a wait and adds that it did not need, above the cut.
+        endless: how many executions were cut short, since they became much longer than the fair run.
 
     """
 
     executions: int
-    redundant: int
+    behaviours: frozenset[int]
     complete: bool
     estimate: int
     ends: frozenset[str]
     results: frozenset[str]
     failures: tuple[Failure, ...]
     interrupted: bool = False
-    distinct: bool = True
+    endless: int = 0
+
+    @property
+    def inequivalent(self) -> int:
+        """How many of the executions differ in what can lead elsewhere."""
+        return len(self.behaviours)
+
+    @property
+    def redundant(self) -> int:
+        """How many were like another one, or made before all was learnt that tells executions apart."""
+        return self.executions - self.inequivalent
 
     @property
     def over(self) -> bool:
@@ -134,16 +143,17 @@ class Exhausting:
         self._deaf = deaf
         self._short = 0 < judge.steps < (case.step_limit - LONGER) // 2
         self._case = replace(case, max_steps=2 * judge.steps + LONGER) if self._short else case
-        self._cut = 0
+        self.endless = 0
+        """How many executions were cut short."""
         self._over_long = False
         self._judge = judge
         self._on_run = on_run
         self._progress = progress
-        world = self._case.world
-        self._starts = [signal.start for signal in world.signals for _ in range(signal.cells_a_rank * world.ranks)]
-        self._tree = Tree(self._starts, model_of(case.memory), prefix)
+        self._tree = Tree(self._case, prefix)
         self._walk = Walk(self._tree)
-        self._executions = self._redundant = 0
+        self._executions = 0
+        self._classes = Behaviours(model_of(case.memory), self._tree.relation)
+        self._behaviours: set[int] = set()
         self._over = self._limited = self._interrupted = False
         self._ends: set[str] = set()
         self._results: set[str] = set()
@@ -156,10 +166,7 @@ class Exhausting:
             while not (self._over or self._over_long) and self._executions < budget:
                 waiting, cut_short = await self._execute()
                 self._executions += 1
-                self._redundant += self._tree.redundant
-                self._over = not self._tree.advance(waiting=waiting, cut_short=cut_short)
-                if not self._tree.path and not self._over:
-                    self._redundant = self._executions
+                self._advance(waiting, cut_short=cut_short)
                 if self._progress is not None:
                     self._progress(Progress(self._executions, self._estimate(), len(self._failures)))
         except KeyboardInterrupt:
@@ -168,8 +175,9 @@ class Exhausting:
             self._interrupted = True
         complete = self._over and not self._limited and not self._tree.outgrown
         return Exhausted(
-            self._executions, self._redundant, complete, self._estimate(),
+            self._executions, frozenset(self._behaviours), complete, self._estimate(complete=complete),
             frozenset(self._ends), frozenset(self._results), tuple(self._failures.values()), self._interrupted,
+            self.endless,
         )  # fmt: skip
 
     @property
@@ -192,8 +200,21 @@ class Exhausting:
         """What is known of the case by now."""
         return self._tree.learnt
 
-    def _estimate(self) -> int:
+    def _advance(self, waiting: Sequence[Op], *, cut_short: bool) -> None:
+        """Turn to the next execution, and note which behaviour this one was."""
+        ops = list(self._tree.trail.ops)
+        known = self._tree.learnt
+        self._over = not self._tree.advance(waiting=waiting, cut_short=cut_short)
+        if self._tree.learnt != known:  # other executions are told apart now
+            self._classes = Behaviours(model_of(self._case.memory), self._tree.relation)
+            self._behaviours.clear()
+        if self._tree.path or self._over:  # it was not in vain
+            self._behaviours.add(self._classes.of(ops))
+
+    def _estimate(self, *, complete: bool = False) -> int:
         explored = self._tree.explored
+        if complete:
+            return len(self._behaviours)
         return self._executions if self._over or not explored else max(round(self._executions / explored), 1)
 
     async def _execute(self) -> tuple[Sequence[Op], bool]:
@@ -207,8 +228,8 @@ class Exhausting:
             return (), True
         if self._short and run.ending == STEP_LIMIT:
             self._limited = True
-            self._cut += 1
-            self._over_long = self._cut >= MOST_CUT
+            self.endless += 1
+            self._over_long = self.endless >= MOST_CUT
             return (), True
         outputs = [part or "" for parts in self._judge.digests(run) for part in parts]
         shown = " ".join((run.ending, *outputs, *run.unwritten))
@@ -239,7 +260,7 @@ class Exhausting:
     def _add_end(self, ending: str, outputs: Sequence[str], windows: Sequence[object]) -> None:
         trail = self._tree.trail
         everything = (1 << len(trail.ops)) - 1
-        cells = [str(trail.value(slot, everything)) for slot in range(len(self._starts))]
+        cells = [str(trail.value(slot, everything)) for slot in range(len(self._tree.starts))]
         result = " ".join((ending, *outputs))
         self._results.add(digest_bytes(result.encode()))
         contents = b"".join(array.tobytes() for array in windows)  # type: ignore[attr-defined]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from asyncsim.checking.batch import Work, check_not_nested, travelling
 from asyncsim.checking.below import Below, Searched, kind_of, run_below
 from asyncsim.checking.deaf import Deaf
-from asyncsim.checking.exhaust import Exhausted, Exhausting
+from asyncsim.checking.exhaust import MOST_CUT, Exhausted, Exhausting
 from asyncsim.checking.parallel import Crew, Spread
 from asyncsim.checking.prefixes import Learnt, Prefix
 from asyncsim.checking.split import split
@@ -51,11 +51,11 @@ async def exhaust_parallel(  # noqa: PLR0913 - each is a choice of the user's
 ) -> Exhausted:
     """Run every inequivalent execution of a case, or as many as the budget allows, by several workers.
 
-    Ends, results, kinds of failures and completeness are those of `asyncsim.checking.exhaust.exhaust`. The
-    number of executions is not: above the cut every operation that is awake is tried, a wait before and
-    after adds that it does not need, too; more executions turn out to be redundant; the first are made
-    again. It depends on `jobs`, as do the schedules that show the failures, and what is seen if the
-    budget ends it; not on who runs them. Where an overflow or an exception ends a run early, what had
+    Ends, results, inequivalent executions, kinds of failures and completeness are those of
+    `asyncsim.checking.exhaust.exhaust`. How many executions are made is not: above the cut every operation that is
+    awake is tried, a wait before and after adds that it does not need, too; more of them turn out to be redundant;
+    the first are made again. That depends on `jobs`, as do the schedules that show the failures, and what is seen if
+    the budget ends it; not on who runs them. Where an overflow or an exception ends a run early, what had
     come by then may differ: that it happens is told.
 
     Args:
@@ -141,7 +141,8 @@ class Dividing:
         self._found = found
         self._wanted = PARTS * crew.jobs if parts is None else parts
         self._first = FIRST if first is None else first
-        self._executions = self._redundant = 0
+        self._executions = self._repeated = self._endless = 0
+        self._behaviours: frozenset[int] = frozenset()
         self._limited = self._interrupted = False
         self._ends: frozenset[str] = frozenset()
         self._results: frozenset[str] = frozenset()
@@ -166,15 +167,17 @@ class Dividing:
             learnt = here.learnt
             while (now := await self._explore(learnt, budget)) != learnt:
                 learnt = now
-                self._redundant = self._executions
+                self._repeated = self._executions
+                self._behaviours = frozenset()  # other executions are told apart now
         except KeyboardInterrupt:
             self._interrupt()
         finally:
             self._crew.close()
         complete = not self._open and not self._limited and not self._interrupted
+        estimate = len(self._behaviours) if complete else self._estimate()
         return Exhausted(
-            self._executions, self._redundant, complete, self._estimate(), self._ends, self._results,
-            tuple(self._failures.values()), self._interrupted, distinct=False,
+            self._executions, self._behaviours, complete, estimate, self._ends, self._results,
+            tuple(self._failures.values()), self._interrupted, self._endless,
         )  # fmt: skip
 
     def _interrupt(self) -> None:
@@ -185,7 +188,8 @@ class Dividing:
 
     def _take_over(self, explored: Exhausted) -> None:
         """Keep what the executions have shown that were made here; they will be made again."""
-        self._executions = self._redundant = explored.executions
+        self._executions = self._repeated = explored.executions
+        self._behaviours = explored.behaviours
         self._ends, self._results = explored.ends, explored.results
         self._failures = {kind_of(failure): failure for failure in explored.failures}
         self._open = [(Prefix(Learnt()), explored.estimate)]
@@ -196,7 +200,7 @@ class Dividing:
         self._open = [(everything, self._estimate())]
         await self._cut()
         size = SLICE
-        while self._open and (left := budget - self._executions) > 0:
+        while self._open and self._endless < MOST_CUT and (left := budget - self._executions) > 0:
             now, later = self._open[:left], self._open[left:]
             share = min(size, left // len(now))
             await self._search([part for part, _ in now], share)
@@ -249,8 +253,9 @@ class Dividing:
             reason, step = searched.diverged
             raise DivergenceError(reason, step=step)
         self._executions += searched.count
-        self._redundant += searched.redundant
+        self._behaviours |= searched.numbers
         self._limited |= searched.limited
+        self._endless += searched.endless
         self._ends |= searched.ends
         self._results |= searched.results
         for key, failure in searched.first.items():
@@ -267,4 +272,4 @@ class Dividing:
                 self._interrupt()
 
     def _estimate(self) -> int:
-        return max(self._executions - self._redundant + sum(number for _, number in self._open), 1)
+        return max(self._executions - self._repeated + sum(number for _, number in self._open), 1)

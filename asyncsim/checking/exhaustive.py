@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.deaf import Deaf, ctrl_c_afterwards
@@ -107,6 +106,5 @@ async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user'
 
 
 def _scope(explored: Exhausted, case: Case, *, failed: bool) -> str:
-    if failed or not explored.complete:
-        return exploration_scope(explored, case)
-    return exhaustion_scope(replace(explored, executions=explored.executions - explored.redundant), case)
+    describe = exploration_scope if failed or not explored.complete else exhaustion_scope
+    return describe(explored, case)

@@ -36,15 +36,17 @@ class Learnt:
     Args:
         tight: slots of cells whose range some execution can leave.
         adding: actors that add, late, to what their own rank owns, each with the place.
+        lowered: slots of cells that a consuming wait adds to.
 
     """
 
     tight: frozenset[int] = frozenset()
     adding: frozenset[tuple[str, Place]] = frozenset()
+    lowered: frozenset[int] = frozenset()
 
     def __or__(self, other: Learnt) -> Learnt:
         """Return all that one of the two knows."""
-        return Learnt(self.tight | other.tight, self.adding | other.adding)
+        return Learnt(self.tight | other.tight, self.adding | other.adding, self.lowered | other.lowered)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,10 @@ ordered whenever the wait came first.) The other direction, from an add to a wai
 without it, always stays an edge; `asyncsim.checking.dpor` asks separately whether it can be undone.
 
 Two atomic adds are no race, but on floating types their order shows in the sum: here they depend on
-each other. Cells whose range can be left are called *tight*: there two adds do not commute (one of the orders may
+each other. Two subtractions from one cell commute, and depend on each other all the same: which of
+them keeps a consuming wait from passing decides what may come before it, and sleep sets would lose
+that (``ld x; take c >= 1; st x || c -= 1; c -= 1 || ld x; c -= 1; st y || st x`` with c = 1). Cells
+whose range can be left are called *tight*: there two adds do not commute (one of the orders may
 overflow), and where the cell wraps no wait is monotone.
 
 Where an actor sees its own writes before they land, what it reads meets them when they are issued,
@@ -51,6 +54,8 @@ class Relation:
     Attributes:
         forwards: an actor sees its own changes before they land.
         tight: the slots of cells whose range some execution can leave; grows while searching.
+        lowered: the slots of cells that are waited for from above by who adds to them as it passes: a consuming
+            wait of less than nothing; grows while searching.
         adding: the actors that add, late, to memory or to a cell of their own rank, each with the
             place; grows while searching.
 
@@ -61,6 +66,7 @@ class Relation:
         self.model = model
         self.forwards = model.late and model.forwarding
         self.tight: set[int] = set()
+        self.lowered: set[int] = set()
         self.adding: set[tuple[str, Place]] = set()
 
     def dependent(self, a: Op, b: Op) -> bool:
@@ -69,15 +75,19 @@ class Relation:
             return False
         if conflict(a, b) or _sums_depend(a, b) or self.eyes_meet(a, b) or self.eyes_meet(b, a):
             return True
-        return (
-            changes_cell(a)
-            and changes_cell(b)
-            and a.cell is not None
-            and b.cell is not None
-            and a.cell.slot == b.cell.slot
-            and a.cell.slot in self.tight
-            and not a.cell.wrap
-        )
+        if not both_add(a, b):
+            return False
+        return self.may_overflow(a) or self._take_away(a, b)
+
+    def _take_away(self, a: Op, b: Op) -> bool:
+        """Say whether both of two adds go against what a consuming wait of their cell waits for."""
+        cell = a.cell
+        assert cell is not None  # noqa: S101 - for the type checker: who adds has a cell
+        return max(a.amount, b.amount) < 0 or (cell.slot in self.lowered and min(a.amount, b.amount) > 0)
+
+    def may_overflow(self, op: Op) -> bool:
+        """Say whether the cell of an operation can leave its range and does not wrap: then an order may end the run."""
+        return op.cell is not None and op.cell.slot in self.tight and not op.cell.wrap
 
     def sees_at_issue(self, op: Op, landing: Op) -> bool:
         """Say whether `landing` brings a signal that the actor of `op` has seen since it issued it itself."""
@@ -140,7 +150,7 @@ class Relation:
         """Note the cells that the executed operations could take out of their range; say whether anything is new.
 
         As long as there is none, no order of these operations leaves a range. Note likewise who adds to
-        what its own rank owns.
+        what its own rank owns, and which cells a consuming wait adds to.
         """
         adding = {(op.actor.name, place) for op in ops if self.forwards for place in _adds_to_own(op)}
         cells: dict[int, Cell] = {}
@@ -154,8 +164,10 @@ class Relation:
             bases, low, high = _reach(starts[slot], changes)
             if max(bases) + high > cells[slot].high or min(bases) + low < cells[slot].low:
                 found.add(slot)
-        new = not found <= self.tight or not adding <= self.adding
+        lowered = {op.cell.slot for op in ops if op.consume and op.amount < 0 and op.cell is not None}
+        new = not found <= self.tight or not adding <= self.adding or not lowered <= self.lowered
         self.tight |= found
+        self.lowered |= lowered
         self.adding |= adding
         return new
 
@@ -206,6 +218,13 @@ def places_of(op: Op) -> list[Place]:
 def changes_cell(op: Op) -> bool:
     """Say whether an operation adds to its cell or sets it, at its own step; a consuming wait is another matter."""
     return op.cell is not None and op.kind in _CHANGING and not op.deferred
+
+
+def both_add(a: Op, b: Op) -> bool:
+    """Say whether both add to one cell, which commutes."""
+    if a.cell is None or b.cell is None or a.cell.slot != b.cell.slot:
+        return False
+    return changes_cell(a) and changes_cell(b) and SET not in (a.how, b.how)
 
 
 def change_of(op: Op) -> int:

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from asyncsim.checking.later import stream_plan
 from asyncsim.trace.late import model_of
 
+UNKNOWN = 1000
+"""An estimate of so many times what was run is no number to give as a budget."""
+
 if TYPE_CHECKING:
     from asyncsim.analysis.analyse import Analysis
     from asyncsim.checking.exhaust import Exhausted
@@ -47,37 +50,51 @@ def unheard(report: Report) -> list[str]:
 
 def exhaustion_scope(explored: Exhausted, case: Case) -> str:
     """Say what was run, where everything was."""
-    number = explored.executions
-    were = "was" if number == 1 else "were"
-    runs = (
-        "one execution, to which all schedules are equivalent,"
-        if number == 1
-        else f"all {number} inequivalent executions"
-        if explored.distinct
-        else f"{number} executions, among them all inequivalent ones,"
-    )
+    were = "was" if explored.inequivalent == 1 else "were"
     differ = "" if len(explored.results) == 1 else f" ({len(explored.results)} different results, none of them wrong)"
-    return f"{runs} of {_limits(case)} {were} run, and none fails{differ}"
+    return f"{_everything(explored)} of {_limits(case)} {were} run, and none fails{differ}"
 
 
 def exploration_scope(explored: Exhausted, case: Case) -> str:
     """Say how far an exhaustive exploration came that found a failure, or did not come to its end."""
     limits = _limits(case)
-    made = explored.executions - explored.redundant
-    if explored.complete and not explored.distinct:
-        return f"{made} executions of {limits} were run, among them all inequivalent ones"
     if explored.complete:
-        runs = (
-            f"all {made} inequivalent executions"
-            if made > 1
-            else "one execution, to which all schedules are equivalent,"
-        )
-        return f"{runs} of {limits} {'were' if made > 1 else 'was'} run"
+        return f"{_everything(explored)} of {limits} {'was' if explored.inequivalent == 1 else 'were'} run"
     end = " before it was interrupted" if explored.interrupted else ""
-    return (
-        f"{explored.executions} executions of {limits} were run{end}, of about {max(explored.estimate, made)} "
-        "inequivalent ones; nothing is said of the others"
-    )
+    made = "1 execution" if explored.executions == 1 else f"{explored.executions} executions"
+    return f"{made} of {limits} {'was' if explored.executions == 1 else 'were'} run{end}{_rest(explored)}"
+
+
+def _everything(explored: Exhausted) -> str:
+    number = explored.inequivalent
+    if number == 1:
+        return "one execution, to which all schedules are equivalent,"
+    return f"all {number} inequivalent executions"
+
+
+def _rest(explored: Exhausted) -> str:
+    """Say what is left of an exploration that did not come to its end, and what would finish it."""
+    different = "all inequivalent" if not explored.redundant else f"{explored.inequivalent} of them inequivalent"
+    if explored.endless:
+        return (
+            f" ({different}); {explored.endless} of them ask again and again for what another would write, and were "
+            "cut short: no budget finishes such an exploration; nothing is said of the others"
+        )
+    estimate = max(explored.estimate, explored.executions + 1)
+    if estimate > UNKNOWN * explored.executions:
+        left = f"how many there are nobody knows, by the branches seen so far more than {rounded(estimate // 2)}"
+    else:
+        left = (
+            f"by the branches seen so far, which may mislead, there are about {rounded(estimate)}: "
+            f"`--budget {rounded(2 * estimate)}` would finish it then"
+        )
+    return f" ({different}); {left}; nothing is said of the others"
+
+
+def rounded(number: int) -> int:
+    """Return a number with its two leading digits, rounded up: more than that no estimate knows."""
+    unit: int = 10 ** max(len(str(number)) - 2, 0)
+    return -(-number // unit) * unit
 
 
 def _limits(case: Case) -> str:

@@ -18,7 +18,6 @@ from asyncsim.checking.exhaust import Walk
 from asyncsim.checking.prefixes import Prefix, Step
 from asyncsim.machine.simulate import simulate
 from asyncsim.trace.errors import KernelError
-from asyncsim.trace.late import model_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,8 +65,7 @@ async def split(case: Case, parts: Sequence[Prefix], wanted: int) -> list[Prefix
 
 async def _cut(case: Case, part: Prefix) -> list[Prefix]:
     """Return a part for each way on from the first state below it that has several; one, if there is none."""
-    starts = [signal.start for signal in case.world.signals for _ in range(signal.cells_a_rank * case.world.ranks)]
-    tree = Tree(starts, model_of(case.memory), part)
+    tree = Tree(case, part)
     look = _Look(tree, len(part.fixed), narrow=not part.path)
     with suppress(_ReachedError, KernelError):
         await simulate.aio(case, look, engine="direct")

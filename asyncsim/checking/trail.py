@@ -135,9 +135,9 @@ class Trail:
         """Return those of `steps` that none of the others happened before, by actor."""
         return {self.ops[step].actor.name: step for step in members(steps) if not self.before[step] & steps}
 
-    def on_cell(self, slot: int) -> int:
-        """Return the steps on a cell."""
-        return sum(1 << step for step in self._at.get(("cell", slot), ()))
+    def at(self, place: Place) -> int:
+        """Return the steps at a place."""
+        return sum(1 << step for step in self._at.get(place, ()))
 
     def value(self, slot: int, steps: int, wait: Op | None = None) -> int:
         """Return what a cell holds after the operations among `steps`; with a wait, in the eyes of its actor."""

@@ -10,7 +10,7 @@ from asyncsim.checking.exhaust import Exhausting
 from asyncsim.checking.later import stream_plan
 from asyncsim.checking.plan import PCT_DEPTH, mixed_plan
 from asyncsim.checking.sampling import Sampling
-from asyncsim.checking.scope import apart, exhaustion_scope
+from asyncsim.checking.scope import apart, exhaustion_scope, exploration_scope
 from asyncsim.trace.errors import DivergenceError
 from asyncsim.trace.event import STOPPED
 from asyncsim.trace.finding import Finding
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from asyncsim.machine.case import Run
 
 SAMPLES = 200
-BUDGET = 2000
-"""How many executions an exhaustive exploration may take."""
-EXHAUST_STEPS = 150_000
-"""How many steps it may take in all."""
-HOPELESS = 20
-"""It is given up when there seem to be so many times more executions than the budget allows."""
+BUDGET, EXHAUST_STEPS = 2000, 200_000
+"""Unless a budget is given, an exhaustive exploration may take so many executions, and so many steps: seconds."""
+
+
+FIRST = 50
+"""After so many executions it is looked for the first time whether one has failed."""
 
 
 class Undecided:
@@ -41,7 +41,7 @@ class Undecided:
         judge: of its runs.
         keeper: keeps the witnesses.
         account: takes the findings.
-        budget: how many executions an exhaustive exploration may take; 0: none is tried.
+        budget: how many executions an exhaustive exploration may take; 0: none is tried; None: a few seconds' worth.
         samples: how many schedules to sample where that is not enough.
         progress: called after every schedule.
 
@@ -57,7 +57,7 @@ class Undecided:
         keeper: Keeper,
         account: Account,
         *,
-        budget: int = BUDGET,
+        budget: int | None = None,
         samples: int = SAMPLES,
         progress: Callable[[Progress], None] | None = None,
     ) -> None:
@@ -79,7 +79,9 @@ class Undecided:
         steps = max(len(reference.choices), 1)
         self.explored = not account.refuted
         hidden = any(finding.kind == "hidden-state" for finding in account.findings)  # then nothing is exhaustive
-        if not account.refuted and not hidden and (budget := min(self._budget, EXHAUST_STEPS // steps)):
+        explored = None
+        budget = min(BUDGET, EXHAUST_STEPS // steps) if self._budget is None else self._budget
+        if not account.refuted and not hidden and budget:
             explored = await self._exhaust(budget)
             if explored is not None and explored.complete and not account.refuted:
                 await self._try(plan := stream_plan(reference))
@@ -90,20 +92,19 @@ class Undecided:
             return "a schedule that shows it was run"
         if account.interrupted:
             return ""
-        return await self._sample(steps)
+        return await self._sample(steps, "" if explored is None else f"{exploration_scope(explored, self._case)}; ")
 
     async def _exhaust(self, budget: int) -> Exhausted | None:
         """Explore exhaustively until something fails, or it turns out to be too much; None if runs do not repeat."""
         account = self._account
         exploring = Exhausting(self._case, self._judge, progress=self._progress)
-        part = min(budget, 50)
+        part = 0
         try:
-            explored = await exploring.run(part)
-            while (
-                part < budget and not (explored.over or explored.interrupted) and explored.estimate < HOPELESS * budget
-            ):
-                part = min(2 * part, budget)
+            while True:  # in parts: it ends soon after something fails
+                part = min(max(2 * part, FIRST), budget)
                 explored = await exploring.run(part)
+                if part == budget or exploring.over or explored.over:
+                    break
         except DivergenceError as error:
             why = f"the same schedule does not give the same run again: {error}"
             account.findings.append(Finding("hidden-state", why, harmful=True))
@@ -132,14 +133,14 @@ class Undecided:
         account.findings += sampling.findings()
         account.notes += sampling.notes()
 
-    async def _sample(self, steps: int) -> str:
+    async def _sample(self, steps: int, explored: str) -> str:
         sampling = Sampling(self._case, self._judge, self._keeper)
         plan = mixed_plan(self._case.ranks, self._case.seed, steps)
         await sampling.run(islice(plan, self._samples), self._samples, self._progress)
         self._take(sampling)
         bound = self._case.ranks * steps ** (PCT_DEPTH - 1)
         return (
-            f"one run does not decide; {sampling.done} schedules were sampled: every rank starved, then PCT, POS "
-            f"and random in turn (PCT of depth {PCT_DEPTH} meets a bug of that depth once in {bound} schedules "
-            "or more often)"
+            f"one run does not decide; {explored}{sampling.done} schedules were sampled: every rank starved, then "
+            f"PCT, POS and random in turn (PCT of depth {PCT_DEPTH} meets a bug of that depth once in {bound} "
+            "schedules or more often)"
         )

@@ -36,6 +36,11 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Write a proof that `asyncsim certify` checks; of one kernel at one P.",
 )
+@click.option(
+    "--budget", type=click.IntRange(min=0), metavar="N",
+    help="How many executions may be explored where one run does not decide; 0: none.  "
+    "[default: a few seconds' worth, at most 2000]",
+)  # fmt: skip
 @engine_option
 @shared_options_and_auto
 @click.pass_context
@@ -46,6 +51,7 @@ def check_command(  # noqa: PLR0913 - one argument an option
     corpus: str | None,
     explain: bool,
     certificate: Path | None,
+    budget: int | None,
     engine: Engine | None,
     options: Options,
 ) -> None:
@@ -63,6 +69,7 @@ def check_command(  # noqa: PLR0913 - one argument an option
         asyncsim check reduce_scatter:builtin
         asyncsim check reduce_scatter:no_post_barrier -P 2,3,4 --save witnesses
         asyncsim check my_kernels.py:all_reduce -d 0,1 --calls 1 --json
+        asyncsim check my_kernels.py:spin --calls 1 --budget 50000
         asyncsim check --all field
     """  # noqa: D301 - click keeps the lines after a backspace as they are
     if corpus is not None:
@@ -89,6 +96,7 @@ def check_command(  # noqa: PLR0913 - one argument an option
                 memory=options.memory,
                 seed=options.seed,
                 engine=engine,
+                budget=budget,
                 save=options.save,
                 progress=told,
             )

@@ -1,0 +1,84 @@
+"""Polls in an exhaustive exploration: what a store forces is not tried in vain, and what is open is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from naive import case_of, end_of, every_end
+
+from asyncsim import Case, Window, check, kernel
+from asyncsim.checking.contents import MOST
+from asyncsim.checking.exhaust import exhaust
+from asyncsim.checking.outcome import Judge
+
+packets = Window("packets", (3, "P"), np.int64, initialised=True)
+
+
+@kernel(memory=[packets])
+async def gathers(rank, packets):
+    """Send three packets to everybody, each to a slot of its own, and poll for all."""
+    for k in range(3):
+        for peer in rank.peers:
+            await rank.store(packets.at(peer)[k, rank.id], k + 1)
+        for peer in rank.peers:
+            await rank.poll(packets[k, peer], lambda word: word != 0)
+
+
+@pytest.mark.parametrize("memory", ["sc", "ldst", "nic"])
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_polls_that_one_store_forces_are_one_execution(ranks, memory):
+    case = Case(gathers, ranks, 1, memory=memory)
+    explored = exhaust(case, budget=1000, judge=Judge(case))
+    assert (explored.complete, explored.inequivalent, explored.executions) == (True, 1, 1)
+
+
+def test_a_check_says_that_it_was_one():
+    report = check(gathers, ranks=3, calls=1)
+    assert report.verdict in ("EXHAUSTED", "PROVED")
+    if report.verdict == "EXHAUSTED":
+        assert "one execution, to which all schedules are equivalent" in report.scope
+
+
+DRAWN = {
+    "a store that takes back what the poll waits for": (
+        "sc", [[("poll", 0, 2, 1)], [("store", 0, 1, 1), ("store", 0, 5, 1)]], 2,
+    ),
+    "a poll that the start satisfies": ("sc", [[("poll", 0, 0, 1)], [("store", 0, 5, 1)]], 2),
+    "a copy, whose tile nobody knows beforehand": (
+        "sc", [[("poll", 0, 10, 1), ("load", 0, 0, 1)], [("store", 1, 5, 1), ("put", 0, 0, 1), ("store", 0, 7, 1)]], 3,
+    ),
+    "an own store under way": (
+        "ldst", [[("store", 0, 5, 1), ("poll", 0, 10, 1)], [("put", 0, 1, 1), ("store", 0, 3, 1)]], 3,
+    ),
+}  # fmt: skip
+"""Memory model, program (see `naive`), and how many ends it has."""
+
+
+@pytest.mark.parametrize("name", DRAWN)
+async def test_a_poll_that_is_open_is_tried_both_ways(name):
+    memory, programs, many = DRAWN[name]
+    case = case_of(programs, memory)
+    truth, _ = await every_end(case, 1000)
+    ends = set()
+    explored = await exhaust.aio(case, budget=1000, judge=Judge(case), on_run=lambda run: ends.add(end_of(run)))
+    assert explored.complete
+    assert ends == truth
+    assert len(ends) == many
+
+
+@pytest.mark.parametrize("writers", [MOST - 1, MOST + 1])
+def test_a_poll_that_any_of_many_stores_may_satisfy(writers):
+    word = Window("word", (1,), np.int64, initialised=True)
+
+    @kernel(memory=[word])
+    async def races(rank, word):
+        if rank.id:
+            await rank.store(word.at(0)[0], rank.id)
+            return 0
+        return int(await rank.poll(word[0], lambda got: got >= writers))
+
+    case = Case(races, writers + 1, 1)
+    explored = exhaust(case, budget=2000, judge=Judge(case))
+    assert explored.complete
+    # It passes on the one store that does, or stands for ever if another store was quicker to cover it.
+    assert len(explored.results) == 2
