@@ -219,7 +219,7 @@ def test_a_hang_is_told_from_what_stood_there():
     }
     explained = of(instrumented.text_of(lines))
     assert [finding.kind for finding in explained.findings] == ["deadlock"]
-    assert "rank 0 waits at x.cu:7 for flag[0]@0 >= 2 (have 1, need 2): never sent" in explained.findings[0].why
+    assert "rank 0 waits at x.cu:7 for flag[0]@0 >= 2 (have 1, need 2): too few were sent" in explained.findings[0].why
     assert explained.verdict == "REFUTED"  # the run itself shows it
 
 

@@ -92,7 +92,7 @@ def test_the_verdict_fits_one_line_and_says_when_it_was_interrupted():
         ),
         (
             {"kind": "deadlock", "hazard": None, "scope": None, "sides": (FAST,), "pairs": 3},
-            "deadlock: 3 places, harmful",
+            "deadlock: 3 actors, harmful",
         ),
         ({"kind": "leftover-credit", "hazard": None, "scope": None, "pairs": 1, "harmful": None}, "leftover-credit"),
     ],

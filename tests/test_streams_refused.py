@@ -177,9 +177,9 @@ def test_a_deadlock_names_blocked_streams_joins_and_meetings():
     assert pending == [("0", "join 0.1"), ("0.1", "wait cell[0]@0 >= 5"), ("0.2", "sync 0/1#0")]
     (finding,) = analyse(result.trace).findings
     assert (finding.kind, finding.pairs) == ("deadlock", 3)
-    assert "waits to join stream 0.1, which is blocked itself" in finding.why
-    assert "cell[0]@0 >= 5 (have 0, need 5): never sent" in finding.why
-    assert "a stream barrier to which 1 of 3 streams have come" in finding.why
+    assert "to join stream 0.1, which waits itself" in finding.why
+    assert "cell[0]@0 >= 5 (have 0, need 5): not sent yet" in finding.why
+    assert "a stream barrier to which 1 of 3 streams have come; rank 0 and stream 0.1 wait elsewhere" in finding.why
 
 
 def test_a_poll_that_nobody_satisfies_hangs():
@@ -188,4 +188,5 @@ def test_a_poll_that_nobody_satisfies_hangs():
 
     result = run(program, [ROW], ranks=1, record="x")
     assert result.ending == "deadlock"
-    assert "polls row[0]@0, and nobody will write there any more" in analyse(result.trace).findings[0].why
+    (finding,) = analyse(result.trace).findings
+    assert "its predicate refuses what is there, 0: nobody has written there; nobody will write it" in finding.why

@@ -16,7 +16,7 @@ async def test_a_witness_that_hangs_says_who_waits_for_what_and_why_for_ever():
     assert Expected("signal-race").matches(finding)
     assert "it hangs after" in finding.shown
     assert "rank 0 waits at kernels/field/f05_set_zero_erases_next_credit.py:" in finding.shown
-    assert "signal[1, 0]@0 >= 1 (have 0, need 1): erased, rank 0's 'notify signal[1, 0]@0 := 0'" in finding.shown
+    assert "signal[1, 0]@0 >= 1 (have 0, need 1): erased: rank 0's 'notify signal[1, 0]@0 := 0'" in finding.shown
 
 
 async def test_an_erased_flag_is_named_in_the_witness_of_its_signal_race():

@@ -107,11 +107,10 @@ def analyse(trace: Trace, *, order: str = "auto", fair: Trace | None = None) -> 
         findings.append(deadlock(streams))
     tests = list(undetermined_tests(streams, found))
     reasons = [
-        f"the answer of rank {test.event.op.actor.rank}'s '{test.event.op}' depends on the schedule"
-        for test in tests[:1]
+        f"the answer of {test.event.op.actor.title}'s '{test.event.op}' depends on the schedule" for test in tests[:1]
     ]
     reasons += [
-        f"rank {event.op.actor.rank} polls data ({event.op})"
+        f"{event.op.actor.title} polls data ({event.op})"
         for stream in streams.events
         for event in stream
         if event.op.kind == POLL

@@ -1,167 +1,302 @@
-"""Why a run that hangs hangs: of each blocked actor the cell, have and need, and why nobody will help."""
+"""Why a run that hangs hangs: of each blocked actor the line, the place, the value seen, and who keeps it waiting.
+
+What is said of the future is taken from a look beyond the hang (`Beyond`): the operations that those who are
+blocked would have done next, had nobody to wait. Without it, as with a trace from elsewhere, less is said.
+"""
 
 from __future__ import annotations
 
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from asyncsim.analysis.lost import COMPARE, changes_of, loss_of, value_after
+from asyncsim.trace.conflict import present_accesses
 from asyncsim.trace.finding import Finding, Side
-from asyncsim.trace.op import JOIN, LAND, NOTIFY, PUT_SIGNAL, SET, SYNC, WAIT
-from asyncsim.trace.region import SYMBOLS
+from asyncsim.trace.op import JOIN, LAND, NOTIFY, POLL, PUT_SIGNAL, QUIET, SET, SYNC, WAIT
+from asyncsim.trace.region import READ, SYMBOLS, WRITE, spans_overlap
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
     from asyncsim.analysis.streams import Place, Streams
     from asyncsim.trace.event import Event
+    from asyncsim.trace.region import Access, Region
 
-OVERSHOT, ERASED, WRAPPED, TAKEN, NEVER_SENT = "overshot", "erased", "wrapped", "taken away", "never sent"
+NOT_SENT, NEVER_SENT, TOO_FEW = "not sent yet", "never sent", "too few were sent"
+NOBODY_WILL = "nobody will write it"
+TOLD = 8
+"""So many blocked actors are told of one by one; of more, those that wait at the same line together."""
+_ELEMENTS = 4
 
 
-def deadlock(streams: Streams) -> Finding:
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """What those who are blocked would have done next, had nobody to wait.
+
+    Args:
+        events: in some order.
+        whole: all of them came to their end.
+        accepts: says whether a poll would have taken these bytes.
+
+    """
+
+    events: Sequence[Event] = ()
+    whole: bool = False
+    accepts: Callable[[Event, bytes], bool] = lambda *_: False
+
+
+def deadlock(streams: Streams, beyond: Beyond | None = None) -> Finding:
     """Return the one finding of a run that ended with everybody blocked."""
-    blocked = [
-        (number, len(stream) - 1)
-        for number, stream in enumerate(streams.events)
-        if stream and streams.is_pending((number, len(stream) - 1))
-    ]
-    sentences = [_sentence(streams, place) for place in blocked]
+    told = _Hang(streams, beyond or Beyond())
+    blocked = told.blocked
     sides = tuple(Side.of(streams.event(place), place[1]) for place in blocked)
-    cells = [op.cell for op in (streams.event(place).op for place in blocked) if op.cell is not None]
-    window = cells[0].signal if cells else None
+    names = {name for place in blocked if (name := _memory(streams.event(place))) is not None}
     # Pairs count what is blocked: the actors.
     return Finding(
-        "deadlock", "; ".join(sentences), window=window, pairs=len(blocked), harmful=True, sides=sides,
-        shown=f"{len(blocked)} of {len(streams.actors)} actors wait for ever",
+        "deadlock", ";\n".join(told.sentences()), window=names.pop() if len(names) == 1 else None, pairs=len(blocked),
+        harmful=True, sides=sides, shown=f"{len(blocked)} of {len(streams.actors)} actors wait for ever",
     )  # fmt: skip
 
 
-def _sentence(streams: Streams, place: Place) -> str:
-    event = streams.event(place)
-    op = event.op
-    line = f" at {event.at[0]}" if event.at and event.at[0] else ""
-    if op.cell is None:
-        return f"rank {op.actor.rank}{line}: {_without_cell(streams, event)}"
-    reason, detail = reason_of(streams, event)
-    return (
-        f"rank {op.actor.rank} waits{line} for {op.cell} {SYMBOLS[op.how]} {op.amount} "
-        f"(have {event.have}, need {op.amount + (op.how == 'Gt')}): {reason}, {detail}"
+def line_of(event: Event) -> str:
+    """Return `` at file:line``, or nothing where the line is not known."""
+    return f" at {event.at[0]}" if event.at and event.at[0] else ""
+
+
+def says(event: Event) -> str:
+    """Return an operation with who does it, and where: ``rank 1's 'notify c[0]@0 += 1' at x.py:7``."""
+    return f"{event.op.actor.title}'s '{event.op}'{line_of(event)}"
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """Return names in a row, the first few of many."""
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+class _Hang:
+    """One hang under examination; says of each blocked actor whom it waits for, and keeps that for the cycle."""
+
+    def __init__(self, streams: Streams, beyond: Beyond) -> None:
+        self.streams = streams
+        self.blocked: list[Place] = [
+            (number, len(stream) - 1)
+            for number, stream in enumerate(streams.events)
+            if stream and streams.is_pending((number, len(stream) - 1))
+        ]
+        self._beyond = beyond
+        self._number = {streams.actors[number].name: number for number, _ in self.blocked}
+        self._waits_for: dict[int, list[int]] = {}
+
+    def sentences(self) -> Iterator[str]:
+        """Say of each blocked actor, or of those that wait at one line together, why it waits; then the cycle."""
+        alike: dict[tuple[object, ...], list[Place]] = {}
+        for place in self.blocked:
+            event = self.streams.event(place)
+            key = (event.at, event.op.kind) if len(self.blocked) > TOLD else place
+            alike.setdefault(key, []).append(place)
+        for places in alike.values():
+            first, *others = [self._sentence(place) for place in places]
+            names = [self.streams.actors[number].title for number, _ in places[1:]]
+            yield f"{first}; so {'does' if len(names) == 1 else 'do'} {listed(names)}" if others else first
+        if cycle := self._cycle():
+            yield cycle
+
+    def _sentence(self, place: Place) -> str:
+        event = self.streams.event(place)
+        op, who = event.op, event.op.actor.title
+        line = line_of(event)
+        if op.cell is not None and op.kind == WAIT:
+            asked = f"{op.cell} {SYMBOLS[op.how]} {op.amount}"
+            return f"{who} waits{line} for {asked} (have {event.have}, need {_need(event)}): {self._of_cell(place)}"
+        if op.kind == JOIN:
+            self._keeps(place, [op.link])
+            return f"{who} waits{line} to join stream {op.link}, which waits itself"
+        if op.kind == SYNC:
+            return f"{who} waits{line} at a stream barrier {self._of_barrier(place)}"
+        if op.kind == POLL:
+            return f"{who} polls {op.accesses[0].region}{line}, and {self._of_poll(place)}"
+        if op.kind == QUIET:
+            return f"{who} waits{line} until all that it wrote has landed, and something cannot land"
+        return f"{who} stands{line} at '{op}', which cannot go on"
+
+    def _of_cell(self, place: Place) -> str:
+        """Say why a wait is not satisfied: what was lost, and who might still write."""
+        wait = self.streams.event(place)
+        changes = changes_of(self.streams, wait)
+        lost = loss_of(self.streams, wait, changes)
+        reason, future = self._future(place, lambda event: _helps(wait, event))
+        if lost is not None:
+            return f"{lost[0]}: {says(lost[1])} {lost[2]}; {future}"
+        past = f"{says(changes[-1])} left it at {value_after(changes[-1])}" if changes else "nobody has written it"
+        if changes and reason == NEVER_SENT and wait.op.how in ("Ge", "Gt"):
+            reason = TOO_FEW
+        return f"{reason}: {past}; {future}"
+
+    def _of_barrier(self, place: Place) -> str:
+        op = self.streams.event(place).op
+        come = {
+            event.op.actor.name
+            for stream in self.streams.events
+            for event in stream
+            if event.op.kind == SYNC and event.op.link == op.link
+        }
+        absent = [
+            self.streams.actors[number].name
+            for number, _ in self.blocked
+            if self.streams.actors[number].rank == op.actor.rank and self.streams.actors[number].name not in come
+        ]
+        self._keeps(place, absent)
+        titles = [self.streams.actors[self._number[name]].title for name in absent]
+        rest = f"{listed(titles)} {_waits(titles)} elsewhere" if titles else "nobody else of this rank is left"
+        return f"to which {len(come)} of {op.amount} streams have come; {rest}"
+
+    def _of_poll(self, place: Place) -> str:
+        """Say what a poll refuses, who wrote it, what it would have taken, and who might still write."""
+        poll = self.streams.event(place)
+        region = poll.op.accesses[0].region
+        writes = self._writes(poll)
+        value = _value(poll.data, region)
+        refuses = f"its predicate refuses what is there{f', {value}' if value else ''}"
+        last = writes[-1] if writes else None
+        wrote = (
+            f"{says(last)} wrote there last, in step {last.step}" if last is not None else "nobody has written there"
+        )
+        taken = next((each for each in reversed(writes[:-1]) if self._would_take(poll, each)), None)
+        missed = ""
+        if taken is not None:
+            before = f"which {says(taken)} wrote before, in step {taken.step}"
+            missed = f"; it would have taken {_value(taken.data, region)}, {before}"
+        _, future = self._future(place, lambda event: event.op.kind != LAND and _meets(event.op.accesses[-1:], region))
+        return f"{refuses}: {wrote}{missed}; {future}"
+
+    def _writes(self, poll: Event) -> list[Event]:
+        """Return what was written where a poll looks, in the order of the run."""
+        region, rank = poll.op.accesses[0].region, poll.op.actor.rank
+        return [
+            event
+            for event in self.streams.trace.events
+            if event.op.accesses and _meets(present_accesses(event.op, own=event.op.actor.rank == rank), region)
+        ]
+
+    def _would_take(self, poll: Event, write: Event) -> bool:
+        target = write.op.accesses[-1]
+        same = target.mode == WRITE and target.region.spans == poll.op.accesses[0].region.spans
+        return same and isinstance(write.data, bytes) and self._beyond.accepts(poll, write.data)
+
+    def _future(self, place: Place, helps: Callable[[Event], bool]) -> tuple[str, str]:
+        """Say who might still do what a blocked actor waits for: in a word, and in a clause."""
+        streams, actor = self.streams, self.streams.event(place).op.actor
+        would = [event for event in self._beyond.events if helps(event)]
+        others = {event.op.actor.name: event for event in reversed(would) if event.op.actor.order != actor.order}
+        if here := {name: event for name, event in others.items() if name in self._number}:
+            others = here  # and not streams that have not begun
+        if others:
+            self._keeps(place, list(others))
+            first = min(others.values(), key=lambda event: event.op.actor.order)
+            more = f" (and {len(others) - 1} more)" if len(others) > 1 else ""
+            return NOT_SENT, f"{first.op.actor.title} would write it{line_of(first)}{more}, but {self._stands(first)}"
+        left = [streams.actors[number] for number, _ in self.blocked if number != place[0]]
+        if not left:
+            gone = [each.title for each in streams.actors if each is not actor and not each.wire]
+            have = "has" if len(gone) == 1 else "have"
+            done = f"{listed(gone)} {have} finished" if gone else "there is nobody else"
+            return NEVER_SENT, f"{NOBODY_WILL} any more: {done}"
+        titles = [each.title for each in left]
+        if not self._beyond.whole:
+            self._keeps(place, [left[0].name] if len(left) == 1 else [])
+            return NOT_SENT, f"of those who could write it, {listed(titles)} {_waits(titles)} too"
+        if would:
+            return NEVER_SENT, f"{NOBODY_WILL} but {actor.title} itself{line_of(would[0])}, after this wait"
+        return NEVER_SENT, f"{NOBODY_WILL}, not even if {listed(titles)} had not to wait"
+
+    def _stands(self, event: Event) -> str:
+        return "waits itself" if event.op.actor.name in self._number else "has not begun"
+
+    def _keeps(self, place: Place, names: Sequence[str]) -> None:
+        """Note who keeps an actor waiting: those with these names; of a stream that has not begun, who starts it."""
+        found = []
+        for name in names:
+            while name not in self._number and "." in name:
+                name = name.rpartition(".")[0]  # noqa: PLW2901 - up to who is there
+            if name in self._number:
+                found.append(self._number[name])
+        self._waits_for[place[0]] = found
+
+    def _cycle(self) -> str:
+        """Return a shortest cycle of waits as a sentence; empty if there is none."""
+        best: list[int] = []
+        for start in self._waits_for:
+            came: dict[int, int] = {}
+            row = [start]
+            while row and start not in came and not (best and len(came) > len(self.blocked)):
+                here = row.pop(0)
+                for there in self._waits_for.get(here, ()):
+                    if there not in came:
+                        came[there] = here
+                        row.append(there)
+            if start in came:
+                path = [start]
+                while came[path[-1]] != start:
+                    path.append(came[path[-1]])
+                if not best or len(path) < len(best):
+                    best = [start, *reversed(path[1:])]
+        if len(best) < 2:  # noqa: PLR2004 - of one actor it is told above
+            return ""
+        names = [self.streams.actors[number].title for number in [*best, best[0]]]
+        shown = [*names[:TOLD], "…", names[-1]] if len(names) > TOLD + 1 else names
+        return f"a cycle of waits: {shown[0]} waits for {', which waits for '.join(shown[1:])}"
+
+
+def _need(wait: Event) -> int:
+    return wait.op.amount + (wait.op.how == "Gt") - (wait.op.how == "Lt")
+
+
+def _waits(names: Sequence[str]) -> str:
+    return "waits" if len(names) == 1 else "wait"
+
+
+def _memory(event: Event) -> str | None:
+    """Return the signal or window that a blocked operation is about."""
+    if event.op.cell is not None:
+        return event.op.cell.signal
+    return event.op.accesses[0].region.window if event.op.accesses else None
+
+
+def _helps(wait: Event, event: Event) -> bool:
+    """Say whether an operation brings a cell nearer to what a wait waits for."""
+    op, cell = event.op, wait.op.cell
+    if (
+        op.cell is None
+        or cell is None
+        or op.cell.slot != cell.slot
+        or not (op.kind in (NOTIFY, PUT_SIGNAL) or op.consume)
+    ):
+        return False
+    have, how = wait.have or 0, wait.op.how
+    if op.how == SET:
+        return COMPARE[how](op.amount, wait.op.amount)
+    gain = -op.amount if op.consume else op.amount
+    rising = how in ("Ge", "Gt") or (how == "Eq" and have < wait.op.amount)
+    return gain != 0 if how == "Ne" else gain > 0 if rising else gain < 0
+
+
+def _meets(accesses: Sequence[Access], region: Region) -> bool:
+    """Say whether one of these accesses changes memory in a region."""
+    return any(
+        access.mode != READ and access.region.slot == region.slot and spans_overlap(access.region.spans, region.spans)
+        for access in accesses
     )
 
 
-def _without_cell(streams: Streams, event: Event) -> str:
-    """Say what an operation that waits for no cell waits for."""
-    op = event.op
-    if op.kind == JOIN:
-        return f"waits to join stream {op.link}, which is blocked itself"
-    if op.kind == SYNC:
-        come = sum(other.op.link == op.link for stream in streams.events for other in stream if other.op.kind == SYNC)
-        return f"waits at a stream barrier to which {come} of {op.amount} streams have come: nobody else will come"
-    return f"polls {op.accesses[0].region}, and nobody will write there any more"
-
-
-def reason_of(streams: Streams, wait: Event) -> tuple[str, str]:
-    """Return why nobody will satisfy a blocked wait, in a word and in a clause."""
-    op = wait.op
-    have = wait.have if wait.have is not None else 0
-    if (op.how in ("Eq", "Lt", "Le") and have > op.amount) or (op.how == "Lt" and have == op.amount):
-        return OVERSHOT, f"the cell went past it: {_last_change(streams, wait)}"
-    changes = [streams.event(p) for p in sorted(_changes(streams, wait), key=lambda p: streams.event(p).step or 0)]
-    lost = _losses(streams, wait, changes)
-    for reason in (WRAPPED, ERASED, TAKEN):
-        if reason in lost:
-            return reason, f"{_says(lost[reason])} left the cell at {_after(lost[reason])}"
-    return NEVER_SENT, _who_could(streams, wait, changes)
-
-
-def _losses(streams: Streams, wait: Event, changes: list[Event]) -> dict[str, Event]:
-    """Return the last operation that lost credits, for each way in which credits that did come can be lost."""
-    op = wait.op
-    cell = op.cell
-    assert cell is not None  # noqa: S101 - for the type checker: a wait has a cell
-    value = streams.trace.header.world.layouts[cell.signal].start  # type: ignore[union-attr]  # a cell's is a signal
-    came = value
-    lost: dict[str, Event] = {}
-    for event in changes:
-        after = _after(event)
-        adds = event.op.kind != WAIT and event.op.how != SET and event.op.amount > 0
-        came += event.op.amount if adds else max(after - value, 0)
-        if after < value:
-            if adds:
-                lost[WRAPPED] = event
-            elif event.op.how == SET:
-                lost[ERASED] = event
-            elif streams.issue((streams.number[event.op.actor.order], 0))[0] != streams.number[op.actor.order]:
-                lost[TAKEN] = event
-        value = after
-    if came < _needed_in_all(streams, wait):
-        return {reason: event for reason, event in lost.items() if reason == WRAPPED}  # they were never sent
-    return lost
-
-
-def _needed_in_all(streams: Streams, wait: Event) -> int:
-    """Return how many credits this wait and those that passed before it need together.
-
-    Growing thresholds count everything that ever came; others use up what they wait for.
-    """
-    cell = wait.op.cell
-    assert cell is not None  # noqa: S101 - as above
-    waits = [w.event.op.amount for w in streams.histories[cell.slot].waits if w.epoch is not None] + [wait.op.amount]
-    growing = all(a < b for a, b in pairwise(waits))
-    return waits[-1] if growing else sum(waits)
-
-
-def _changes(streams: Streams, wait: Event) -> list[Place]:
-    """Return the executed operations that changed the cell."""
-    cell = wait.op.cell
-    return [
-        (number, index)
-        for number, stream in enumerate(streams.events)
-        for index, event in enumerate(stream)
-        if event.step is not None
-        and event.op.cell is not None
-        and cell is not None
-        and event.op.cell.slot == cell.slot
-        and (event.op.consume or (event.op.kind in (NOTIFY, PUT_SIGNAL, LAND) and not event.op.deferred))
-    ]
-
-
-def _after(event: Event) -> int:
-    """Return the cell's value after a notify or a consuming wait."""
-    have = event.have if event.have is not None else 0
-    if event.op.kind != WAIT or event.op.cell is None:
-        return have
-    return event.op.cell.wrapped(have - event.op.amount)
-
-
-def _last_change(streams: Streams, wait: Event) -> str:
-    changes = _changes(streams, wait)
-    if not changes:
-        return "it started there"
-    last = max((streams.event(place) for place in changes), key=lambda event: event.step or 0)
-    return f"{_says(last)} made it {_after(last)}"
-
-
-def _who_could(streams: Streams, wait: Event, changes: list[Event]) -> str:
-    """Name those who wrote the cell before, and what keeps each from doing so again."""
-    writers = sorted({event.op.actor.order for event in changes if event.op.actor is not wait.op.actor})
-    others = [streams.number[order] for order in writers] or [
-        number for number, actor in enumerate(streams.actors) if actor is not wait.op.actor
-    ]
-    who = "those who wrote it" if writers else "nobody ever wrote it, and the others"
-    blocked: list[str] = []
-    finished: list[str] = []
-    for number in others:
-        last = (number, len(streams.events[number]) - 1)
-        rank = str(streams.actors[number].rank)
-        pending = last[1] >= 0 and streams.is_pending(last)
-        (blocked if pending else finished).append(rank)
-    parts = []
-    if finished:
-        parts.append(f"rank {', '.join(finished)} finished")
-    if blocked:
-        parts.append(f"rank {', '.join(blocked)} blocked too")
-    return f"nobody will write it any more ({who}: {'; '.join(parts) if parts else 'there are none'})"
-
-
-def _says(event: Event) -> str:
-    line = f" at {event.at[0]}" if event.at and event.at[0] else ""
-    return f"rank {event.op.actor.rank}'s '{event.op}'{line}"
+def _value(data: object, region: Region) -> str:
+    """Write what was seen in a region: a number, or the first few of a tile; nothing where it was not kept."""
+    if not isinstance(data, bytes):
+        return ""
+    values = np.frombuffer(data, region.dtype).tolist()
+    if not region.shape and len(values) == 1:
+        return str(values[0])
+    return f"[{', '.join(map(str, values[:_ELEMENTS]))}{', …' if len(values) > _ELEMENTS else ''}]"

@@ -40,7 +40,7 @@ def unexplained_reads(trace: Trace) -> list[str]:
         if access is not None and access.mode == READ and _differs(known, access, event):
             line = f" at {event.at[0]}" if event.at and event.at[0] else ""
             odd.append(
-                f"rank {event.op.actor.rank}'s '{event.op}'{line} is said to get other bytes than the operations "
+                f"{event.op.actor.title}'s '{event.op}'{line} is said to get other bytes than the operations "
                 "before it leave there: something is missing from this record"
             )
         for target in event.op.accesses:

@@ -179,7 +179,7 @@ def _pair(streams: Streams, history: History, kind: str, places: tuple[Place, Pl
 def _says(streams: Streams, place: Place) -> str:
     event = streams.event(place)
     line = f", {event.at[0]}" if event.at and event.at[0] else ""
-    return f"rank {event.op.actor.rank}'s '{event.op}' (call {event.call}{line})"
+    return f"{event.op.actor.title}'s '{event.op}' (call {event.call}{line})"
 
 
 def _why_set(streams: Streams, x: Place, y: Place) -> str:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from asyncsim.checking.hang import told
 from asyncsim.checking.report import REFUTED
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.replay import Replay
@@ -41,7 +42,11 @@ class Keeper:
             self.folder.mkdir(parents=True, exist_ok=True)
 
     async def keep(self, finding: Finding, choices: Sequence[str], *, ending: str | None = None) -> Finding:
-        """Return the finding with its token and, if a directory was given, its file, which is on disk by then."""
+        """Return the finding with its token and, if a directory was given, its file, which is on disk by then.
+
+        What hangs is told in words: who waits, where, for what, and why for ever.
+        """
+        finding = told(self._case, finding, choices)
         header = self._case.header(SCHEDULER)
         kept = finding.with_(token=encode(Token.of(header, choices, ending=ending)))
         if self.folder is None:

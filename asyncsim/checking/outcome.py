@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from asyncsim.machine.case import Case, Run
 
 _WHY = {
-    "deadlock": "every actor that is left waits, and nobody will write what it waits for",
+    "deadlock": "every actor that is left waits",
     "step-limit": "the run did not end within its limit of steps",
     "overflow": "a cell left its integer range, and its signal is not declared wrap=True",
 }

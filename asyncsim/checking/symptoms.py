@@ -8,6 +8,7 @@ from asyncsim.analysis.contracts import leftover_credits
 from asyncsim.analysis.group import FairOrder, findings_of
 from asyncsim.analysis.mismatch import call_mismatches
 from asyncsim.analysis.streams import Streams
+from asyncsim.checking.hang import told
 from asyncsim.checking.outcome import Difference, Judge, compare
 from asyncsim.machine.case import MISSING, Case
 from asyncsim.machine.direct import drive
@@ -44,6 +45,7 @@ class Symptoms:
         """Return what fails in a run; left credits and collectives that do not match only if the run was recorded."""
         found = self._judge.findings(run)
         if run.trace is not None:
+            found = [told(run.case, finding, run.choices, run.trace) for finding in found]
             found = [*call_mismatches(run.trace), *found]
             streams = Streams(run.trace)
             left = findings_of(streams, leftover_credits(streams), FairOrder(streams, None))

@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from asyncsim.analysis.deadlock import deadlock
-from asyncsim.analysis.streams import Streams
+from asyncsim.checking.hang import told
 from asyncsim.checking.meeting import Holding, Meeting, did
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.choices import Choices
-from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.digest import digest_bytes
 from asyncsim.trace.errors import KernelError
 from asyncsim.trace.event import COMPLETE, DEADLOCK
@@ -169,9 +167,7 @@ async def _compare(judge: Judge, runs: list[Run]) -> Witness:
 async def _words(finding: Finding, run: Run) -> str:
     if finding.kind == DEADLOCK:
         # Witnesses run without a recorder; the one that hangs runs again with it, to say who waits, and why for ever.
-        again = await simulate.aio(run.case, Replay(run.choices), record="replay", engine="direct")
-        why = f": {deadlock(Streams(again.trace)).why}" if again.trace is not None else ""
-        return f"it hangs after {len(run.choices)} steps{why}"
+        return f"it hangs after {len(run.choices)} steps: {told(run.case, finding, run.choices).why}"
     return finding.why if finding.kind == "wrong-result" else f"{finding.kind}: {finding.why}"
 
 

@@ -18,6 +18,7 @@ from asyncsim.machine.failure import FOREIGN, kernel_error
 from asyncsim.machine.forgotten import NoticedRank
 from asyncsim.machine.gate import Effects, Gate
 from asyncsim.machine.memory import Memory
+from asyncsim.machine.onward import Onward
 from asyncsim.machine.rank import Rank
 from asyncsim.machine.record import Place, Recorder
 from asyncsim.machine.wires import Wires
@@ -28,7 +29,7 @@ from asyncsim.trace.late import model_of
 from asyncsim.trace.op import Op
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from asyncsim.machine.calluse import CallUse
     from asyncsim.machine.case import Case
@@ -66,6 +67,7 @@ class Course:
         begun: is given the choices of the run, none so far, when it begins; they grow as it goes on.
         lines: whether the trace says where each operation stands in the source.
         notice: whether operations are coroutines, too, so that Python tells of a forgotten await.
+        onward: where the run hangs, nobody waits any more: see `Onward`, which takes it.
 
     """
 
@@ -80,6 +82,7 @@ class Course:
         begun: Begun | None = None,
         lines: bool = True,
         notice: bool = False,
+        onward: Mapping[str, int] | None = None,
     ) -> None:
         """Make the memory, and a life for every rank, none of which has begun."""
         world = case.world
@@ -88,6 +91,8 @@ class Course:
         self._memory = Memory(world, case.seed)
         model = model_of(case.memory)
         effects: Effects = Wires(self._memory, model) if model.late else Immediate(self._memory)
+        if onward is not None:
+            effects = Onward(effects, onward)
         self.unstarted: list[tuple[Actor, Life]] = []
         """The lives that are to begin, the last one first, each when the one before stands at the gate."""
         self._deferred = model.late
@@ -105,8 +110,9 @@ class Course:
         if record is not None:
             compact = world.ranks >= COMPACT_RANKS
             self._recorder = Recorder(
-                self._memory, effects.seen, self._places, case.sites, late=model.late, compact=compact, lines=lines
-            )
+                self._memory, effects.seen, effects.peek, self._places, case.sites,
+                late=model.late, compact=compact, lines=lines,
+            )  # fmt: skip
             self._recorder.clock = getattr(scheduler, "now", None)
             self._recorder.told = getattr(scheduler, "told", None)
         self.gate = Gate(

@@ -13,6 +13,8 @@ from asyncsim.machine.course import Course
 from asyncsim.machine.forgotten import noticed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from asyncsim.machine.calluse import CallUse
     from asyncsim.machine.case import Case, Run
     from asyncsim.machine.course import Begun, Life
@@ -31,6 +33,7 @@ def drive(  # noqa: PLR0913 - each is one thing that a caller may want of a run
     begun: Begun | None = None,
     lines: bool = True,
     notice: bool = False,
+    onward: Mapping[str, int] | None = None,
 ) -> Run:
     """Run a case once, under a schedule chosen by `scheduler`, as `simulate` does, but without trio.
 
@@ -43,6 +46,7 @@ def drive(  # noqa: PLR0913 - each is one thing that a caller may want of a run
         begun: is given the choices of the run, none so far, when it begins; they grow as it goes on.
         lines: whether the trace says where each operation stands in the source; to find out costs a quarter of a run.
         notice: a forgotten await is looked for also where no lines are.
+        onward: where the run hangs, nobody waits any more; how many waits and polls each actor has behind it there.
 
     Raises:
         KernelError: the kernel raised, or awaited something that is no operation of its rank.
@@ -50,7 +54,9 @@ def drive(  # noqa: PLR0913 - each is one thing that a caller may want of a run
         DivergenceError: the scheduler replays a schedule that this kernel does not follow.
 
     """
-    course = Course(case, scheduler, record=record, watch=watch, use=use, begun=begun, lines=lines, notice=notice)
+    course = Course(
+        case, scheduler, record=record, watch=watch, use=use, begun=begun, lines=lines, notice=notice, onward=onward
+    )
     with noticed(case) if notice or (record is not None and lines) else nullcontext():
         _go(course)
         return course.result()

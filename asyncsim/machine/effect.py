@@ -131,13 +131,17 @@ class Immediate:
         if op.cell is not None:
             return COMPARE[op.how](self._cells[op.cell.slot], op.amount)
         if op.kind == POLL:
-            return satisfied(op, self._memory.peek(op.accesses[0].region))
+            return satisfied(op, self.peek(op))
         return True
 
     def seen(self, op: Op) -> int:
         """Return the value of an operation's cell, which is the same for everybody."""
         assert op.cell is not None  # noqa: S101 - for the type checker: the caller knows
         return self._cells[op.cell.slot]
+
+    def peek(self, op: Op) -> Tile:
+        """Return what a poll looks at, which is the same for everybody."""
+        return self._memory.peek(op.accesses[0].region)
 
     def fresh(self) -> Sequence[Op]:
         """Nothing ever lands later."""

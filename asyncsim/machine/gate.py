@@ -18,7 +18,7 @@ from asyncsim.trace.op import JOIN, POLL, QUIET, SYNC, WAIT, Op
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from asyncsim.machine.memory import Memory
+    from asyncsim.machine.memory import Memory, Tile
     from asyncsim.machine.pick import Scheduler
     from asyncsim.trace.world import Actor
 
@@ -39,6 +39,9 @@ class Effects(Protocol):
 
     def seen(self, op: Op) -> int:
         """Return the value of an operation's cell, in the eyes of its actor."""
+
+    def peek(self, op: Op) -> Tile:
+        """Return what a poll looks at, in the eyes of its actor."""
 
     def fresh(self) -> Sequence[Op]:
         """Return the landings that have become possible since this was last asked."""

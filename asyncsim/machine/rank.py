@@ -125,7 +125,7 @@ class Rank(Parent):
             raise MisuseError(f"rank {self._home}: poll of {region} takes a function of the tile; got {got}")
         op = Op(self.actor, POLL, region.reads, payload=predicate, call=self._number)
         tile: Tile = yield op
-        if not predicate(tile.copy()):
+        if not op.payload(tile.copy()):
             raise MisuseError(f"rank {self._home}: poll of {region}: the predicate changed its mind on the same tile")
         return tile
 

@@ -12,11 +12,12 @@ from asyncsim.trace.digest import check_nesting
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import Collective, Event
 from asyncsim.trace.late import index_of
+from asyncsim.trace.op import POLL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from asyncsim.machine.memory import Memory
+    from asyncsim.machine.memory import Memory, Tile
     from asyncsim.machine.rank import Rank
     from asyncsim.machine.site import Sites
     from asyncsim.trace.event import Site
@@ -49,6 +50,7 @@ class Recorder:
     Args:
         memory: looked at, never touched.
         seen: says what value an operation's cell has in the eyes of its actor.
+        peek: says what a poll looks at, likewise.
         places: where each actor is, by its order.
         sites: shared by the runs of a case, so that each line is looked up once.
         late: there are wires; a landing is noted with the place of its issue.
@@ -61,6 +63,7 @@ class Recorder:
         self,
         memory: Memory,
         seen: Callable[[Op], int],
+        peek: Callable[[Op], Tile],
         places: Mapping[int, Place],
         sites: Sites,
         *,
@@ -83,6 +86,7 @@ class Recorder:
         self._cells = memory.cells
         self._found = memory.unwritten
         self._seen = seen
+        self._peek = peek
         self._places = places
         self._sites = sites
         self._site: Callable[[Place], Site] = sites.at if lines else _nowhere
@@ -135,9 +139,10 @@ class Recorder:
         return self._events if self._columns is None else self._columns
 
     def pending(self, op: Op) -> Event:
-        """Describe an operation that still stands at the gate."""
+        """Describe an operation that still stands at the gate; of a poll, with what it refuses."""
         have = None if op.cell is None else self._seen(op)
-        return Event(None, op, *self._where(op), None, have)
+        data = self._peek(op).tobytes() if op.kind == POLL else None
+        return Event(None, op, *self._where(op), data, have)
 
     def _where(self, op: Op) -> tuple[int, str, Site]:
         """Return the call, the phase and the source lines of an operation; of a landing, those of its issue."""

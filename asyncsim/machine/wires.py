@@ -105,8 +105,7 @@ class Wires:
         if op.kind == QUIET:
             return not own
         if op.kind == POLL:
-            region = op.accesses[0].region
-            return satisfied(op, self._memory.peek(region, self._seen_landings(region, op.actor)))
+            return satisfied(op, self.peek(op))
         cell = op.cell
         assert cell is not None  # noqa: S101 - for the type checker: a wait has a cell
         if op.consume and self._model.place_order and any(_sets(pending.landing, cell) for pending in own):
@@ -218,6 +217,11 @@ class Wires:
                     value = landing.amount if landing.how == SET else value + landing.amount
                     value = cell.wrapped(value)
         return value
+
+    def peek(self, op: Op) -> Tile:
+        """Return what a poll looks at, in the eyes of its actor."""
+        region = op.accesses[0].region
+        return self._memory.peek(region, self._seen_landings(region, op.actor))
 
     def _view(self, region: Region, actor: Actor) -> Tile:
         """Return a region in the eyes of an actor."""

@@ -21,6 +21,7 @@ from asyncsim.trace.op import (
     LAND,
     LOCAL,
     NOTIFY,
+    POLL,
     PUT,
     PUT_SIGNAL,
     REMOTE_STORE,
@@ -173,7 +174,7 @@ class Steps:
 
     def _read_data(self, event: Event, fields: Fields, *, pending: bool) -> None:
         region = event.op.accesses[-1].region
-        if not pending and "value" in fields:
+        if (not pending or event.op.kind == POLL) and "value" in fields:
             event.data = decode_data(fields.take("value"), region.dtype, _elements(region))
         event.unwritten = fields.flag("unwritten")
 

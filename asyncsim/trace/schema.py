@@ -22,6 +22,7 @@ from asyncsim.trace.op import (
     LAND,
     LOCAL,
     NOTIFY,
+    POLL,
     PUT_SIGNAL,
     QUIET,
     SET,
@@ -154,7 +155,8 @@ def _operations(common: _Schema, required: tuple[str, ...], *, elsewhere: bool) 
         shape((NOTIFY,), {**change, "value": _WHOLE, "relaxed": _FLAG}, ("cell", "value"), how, have),
         shape((WAIT,), {**compare, "consume": _FLAG}, ("cell", "how", "need"), have),
         shape((TEST,), compare, ("cell", "how", "need"), have),
-        shape(SINGLE, {"accesses": one, **moved}, ("accesses",)),
+        shape(tuple(kind for kind in SINGLE if kind != POLL), {"accesses": one, **moved}, ("accesses",)),
+        shape((POLL,), {"accesses": one, **moved, "value": _ref("value")}, ("accesses",)),  # a pending one refuses it
         shape(plain_copies, {"accesses": two, "late": _FLAG, **moved}, ("accesses",)),
         shape(
             (PUT_SIGNAL,), {"accesses": two, "late": _FLAG, **moved, **change, "amount": _WHOLE},

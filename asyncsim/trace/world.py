@@ -41,6 +41,12 @@ class Actor:
     depth: int = 0
     wire: bool = False
 
+    @property
+    def title(self) -> str:
+        """Name it in a sentence: ``rank 2``, ``stream 2.1``; a wire is named by the task whose operation lands."""
+        task = self.name.partition(">")[0]
+        return f"rank {task}" if task == str(self.rank) else f"stream {task}"
+
     def stream(self, number: int) -> Actor:
         """Return the `number`-th stream (from 1) that this actor starts: ``2.1`` of rank 2."""
         if self.depth == STREAM_DEPTH or number >= 1 << STREAM_BITS:

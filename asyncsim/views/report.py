@@ -93,10 +93,17 @@ def finding_title(finding: Finding) -> str:
     """Return a finding in a few words: ``WAR race, next call: 12 pairs, harmful``."""
     facts = []
     if finding.pairs > 1 or finding.kind == "race":
-        facts.append(count_text(finding.pairs, "pair" if len(finding.sides) == 2 else "place"))  # noqa: PLR2004 - a pair
+        facts.append(count_text(finding.pairs, _counted(finding)))
     if finding.harmful is not None or finding.kind in _ORDERED:
         facts.append(_HARM[finding.harmful])
     return f"{finding.title}: {', '.join(facts)}" if facts else finding.title
+
+
+def _counted(finding: Finding) -> str:
+    """Return what a finding counts: pairs of operations, places, or who waits."""
+    if finding.kind in ("deadlock", "step-limit"):
+        return "actor"
+    return "pair" if len(finding.sides) == 2 else "place"  # noqa: PLR2004 - a pair
 
 
 def replay_line(witness: str, kernel: Kernel) -> str:

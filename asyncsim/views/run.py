@@ -45,7 +45,9 @@ def run_text(
             lines.append(f"{finding.kind}: {len(differences)} of {results} results are wrong")
             lines += _short([[f"  rank {rank}, call {call}: {off.text}"] for call, rank, off in differences])
             continue
-        lines.append(f"{finding.kind}: {finding.why}")
+        first, *more = finding.why.split("\n")
+        lines.append(f"{finding.kind}: {first}")
+        lines += [f"  {line}" for line in more]
         if finding.kind == run.ending:
             lines += _short([list(_standing(run, event)) for event in _pending(run)])
     return "\n".join(lines) + "\n"
@@ -69,7 +71,7 @@ def _standing(run: Run, event: Event) -> Iterator[str]:
     if event.need is not None:
         what = f"waits for {op.cell} {SYMBOLS[op.how]} {event.need}, and it is {event.have}"
     phase = f", {event.phase}" if event.phase else ""
-    yield f"  rank {op.actor.rank}, call {event.call}{phase}: {what}"
+    yield f"  {op.actor.title}, call {event.call}{phase}: {what}"
     if event.at and event.at[0]:
         text = source_line(run.case.kernel, event.at[0])
         yield f"    {event.at[0]}" + (f": {text}" if text else "")
