@@ -189,8 +189,8 @@ class Forgery:
         """Change something."""
         copy = replace(self, rest=json.loads(json.dumps(self.rest)))
         changes: list[Callable[[Forgery, random.Random], Forgery | None]] = [
-            _move_cut, _move_cut, _onto_a_race, _onto_a_race, _hold_another, _drop, _epochs, _swap_run, _change_op,
-            _change_op,
+            _move_cut, _move_cut, _onto_a_race, _onto_a_race, _hold_another, _drop, _epochs, _ways, _swap_run,
+            _change_op, _change_op,
         ]  # fmt: skip
         return rng.choice(changes)(copy, rng) or copy
 
@@ -238,7 +238,7 @@ def _hold_another(forgery: Forgery, rng: random.Random) -> None:
 
 def _drop(forgery: Forgery, rng: random.Random) -> None:
     """Leave out a cut, or what a wait may do."""
-    lines = _lines(forgery, "cut") + _lines(forgery, "epochs")
+    lines = _lines(forgery, "cut") + _lines(forgery, "epochs") + _lines(forgery, "way")
     if lines:
         forgery.rest.remove(rng.choice(lines))
 
@@ -249,6 +249,20 @@ def _epochs(forgery: Forgery, rng: random.Random) -> None:
     if not lines:
         return _move_cut(forgery, rng)
     rng.choice(lines)["epochs"] = sorted(rng.sample(range(4), rng.randrange(3)))
+    return None
+
+
+def _ways(forgery: Forgery, rng: random.Random) -> None:
+    """Let a wait be read in another way."""
+    waits = [
+        [actor, at] for actor, ops in enumerate(forgery.program.streams) for at, op in enumerate(ops)
+        if op.kind in COMPARING
+    ]  # fmt: skip
+    if not waits:
+        return _move_cut(forgery, rng)
+    wait = rng.choice(waits)
+    forgery.rest[:] = [line for line in forgery.rest if "way" not in line or line["wait"] != wait]
+    forgery.rest.insert(0, {"wait": wait, "way": rng.choice(("down", "always", "always"))})
     return None
 
 

@@ -29,6 +29,7 @@ class Family:
         ranks: how many.
         total: at most so many operations.
         streams: how many ranks have a second stream, at most.
+        successive: they have two further ones, mostly one after the other.
         local: elements belong to rank 0, and so do all cells.
 
     """
@@ -43,6 +44,7 @@ class Family:
     ranks: tuple[int, ...] = (2, 2, 3)
     total: int = 10
     streams: int = 0
+    successive: bool = False
     local: bool = False
 
 
@@ -52,6 +54,7 @@ _ORDER = (FENCE, QUIET)
 _PIPELINE = (STORE, PUT_SIGNAL, PUT_SIGNAL, RELAXED, FENCE)
 _OWN = (LOAD, STORE, NOTIFY, NOTIFY, RELAXED, WAIT, WAIT, QUIET)
 _SETS = ((SET, 0), (SET, 1), (SET, 2), (NOTIFY, 1))
+_EITHER = ((NOTIFY, 1), (NOTIFY, -1), (NOTIFY, -1), (NOTIFY, 2))
 _EVERY = ("==", "!=", ">", ">=", "<", "<=")
 _SURE = (NOTIFY, QUIET, PUT_SIGNAL)
 _ANY_WAY = (*_SURE, FENCE, RELAXED)
@@ -77,6 +80,9 @@ FAMILIES: dict[str, Family] = {
     "soup, set flags": Family((*_DATA, *_SYNC, PUT_SIGNAL), changes=_SETS, compares=(">=", "=="), expected=(1, 2)),
     "soup, every comparison": Family((*_DATA, *_SYNC), changes=_SETS, compares=_EVERY, expected=(0, 1, 2)),
     "soup, anybody subtracts": Family((*_DATA, *_SYNC), changes=((NOTIFY, 1), (NOTIFY, 2), (NOTIFY, -1))),
+    "soup, both directions": Family(
+        (*_DATA, *_SYNC), changes=_EITHER, own=(1, -1), compares=_EVERY, expected=(-1, 0, 0, 1)
+    ),
     "soup, one shared cell": Family((*_DATA, *_SYNC), ranks=(3,), local=True, expected=(1, 2, 2)),
     "soup, own credits": Family(_OWN, ranks=(1, 2), local=True),
     "soup, own sets": Family((*_OWN, TAKE), changes=_SETS, compares=(">=", ">=", "==", "<"), ranks=(1, 2), local=True),
@@ -84,6 +90,28 @@ FAMILIES: dict[str, Family] = {
     "soup, tests": Family((*_DATA, *_SYNC, TEST, TEST, QUIET)),
     "soup, tests and sets": Family((LOAD, STORE, *_SYNC, TEST, TEST, QUIET), changes=_SETS, compares=(">=", "==")),
     "soup, streams": Family((*_DATA, *_SYNC, QUIET), streams=1, ranks=(2,), total=13),
+    "streams, one after the other": Family(
+        _DATA, ways=("take", "give back", NOTIFY), streams=1, successive=True, ranks=(2,), total=15
+    ),
+    "soup, streams one after the other": Family(
+        (LOAD, STORE, NOTIFY, NOTIFY, WAIT, TAKE, TAKE),
+        streams=1,
+        successive=True,
+        ranks=(1, 2),
+        local=True,
+        own=(1, 1, -1),
+    ),
+    "soup, streams one after the other, both directions": Family(
+        (LOAD, STORE, NOTIFY, NOTIFY, WAIT, WAIT, TAKE),
+        changes=_EITHER,
+        own=(1, -1),
+        compares=_EVERY,
+        expected=(-1, 0, 0, 1),
+        streams=1,
+        successive=True,
+        ranks=(1, 2),
+        local=True,
+    ),
     "soup, streams sharing a cell": Family(
         (*_DATA, *_SYNC, TAKE, QUIET), streams=1, ranks=(2,), local=True, total=13, expected=(1, 1, 2)
     ),

@@ -30,6 +30,8 @@ from late_toy import (
 
 EARLY = 0.8
 """How often a wait that comes too early gives way to a notify."""
+SUCCESSIVE = 0.7
+"""How often a rank's second further stream begins when the first was joined."""
 BROKEN = 0.25
 """How many protocols are spoilt by one mistake."""
 
@@ -51,34 +53,42 @@ class _Draft:
         self.rng = rng
         self.size = rng.choice(family.ranks)
         doubled = rng.sample(range(self.size), min(family.streams, self.size))
-        self.actors = [(rank, stream) for rank in range(self.size) for stream in range(1 + (rank in doubled))]
+        further = 2 if family.successive else 1
+        self.actors = [(rank, stream) for rank in range(self.size) for stream in range(1 + further * (rank in doubled))]
         self.rank_of = [rank for rank, _ in self.actors]
         self.ops: list[list[Op]] = [[] for _ in self.actors]
         count = rng.choice((1, 2, 2))
         self.elements = tuple(0 if family.local else rng.randrange(self.size) for _ in range(count))
 
     def finish(self, cells: tuple[int, ...]) -> Program:
-        """Let the first stream of each rank start and join the other one, and sometimes meet it."""
-        rng = self.rng
+        """Let the first stream of each rank start and join the others, and sometimes meet the only other one."""
         for actor, (_, stream) in enumerate(self.actors):
             if stream:
-                main, child = self.ops[actor - 1], self.ops[actor]
+                main, child = self.ops[actor - stream], self.ops[actor]
                 if not child:
-                    child.append(Op(LOAD, rng.randrange(len(self.elements))))
-                start = rng.choice((0, 0, rng.randrange(len(main) + 1)))
-                join = rng.choice((len(main), len(main), rng.randint(start, len(main))))
-                meets = rng.random() < 0.25
-                between = [Op(SYNC)] if meets else []
-                at = rng.randint(start, join)
-                inside = [Op(START, 1), *main[start:at], *between, *main[at:join], Op(JOIN, 1)]
-                main[start:join] = inside
-                at = rng.randrange(len(child) + 1)
-                child[at:at] = between
+                    child.append(Op(LOAD, self.rng.randrange(len(self.elements))))
+                self._start_and_join(main, child, stream)
         ranks = tuple(
             tuple(tuple(ops) for ops, (owner, _) in zip(self.ops, self.actors, strict=True) if owner == rank)
             for rank in range(self.size)
         )
         return Program(ranks, elements=self.elements, cells=cells, starts=(0,) * len(cells))
+
+    def _start_and_join(self, main: list[Op], child: list[Op], stream: int) -> None:
+        rng = self.rng
+        first = [at + 1 for at, op in enumerate(main) if op.kind in (START, JOIN)]
+        if first:  # a machine numbers streams as they are started
+            start = first[-1] if rng.random() < SUCCESSIVE else rng.randint(first[0], len(main))
+        else:
+            start = rng.choice((0, 0, rng.randrange(len(main) + 1)))
+        join = rng.choice((len(main), len(main), rng.randint(start, len(main))))
+        meets = not self.family.successive and rng.random() < 0.25
+        between = [Op(SYNC)] if meets else []
+        at = rng.randint(start, join)
+        inside = [Op(START, stream), *main[start:at], *between, *main[at:join], Op(JOIN, stream)]
+        main[start:join] = inside
+        at = rng.randrange(len(child) + 1)
+        child[at:at] = between
 
     def data_op(self, actor: int, kind: str) -> Op:
         """Draw an access; a copy that the machine does not know becomes a load or a store."""

@@ -154,22 +154,22 @@ def _against_truth(said: Judged, truth: Truth, *, floats: bool) -> list[str]:
     return mistakes
 
 
-def _same(one: Judged, other: Judged) -> bool:
+def same(one: Judged, other: Judged) -> bool:
     """Say whether two analyses of one program agree. Past a flag nothing is exact, so only that there is one counts."""
     return one.flagged == other.flagged and (one.flagged or one == other)
 
 
 def _runs_agree(said: Sequence[Judged]) -> list[str]:
-    return [] if all(_same(one, said[0]) for one in said) else ["findings depend on the run"]
+    return [] if all(same(one, said[0]) for one in said) else ["findings depend on the run"]
 
 
 def _orders_agree(trace: Trace, auto: Judged) -> list[str]:
     """Say where clocks and frontiers differ; where the fast path does not apply, clocks must be refused."""
     mistakes = []
-    if auto.fast and not _same(judge(trace, "frontiers"), auto):
+    if auto.fast and not same(judge(trace, "frontiers"), auto):
         mistakes.append("clocks and frontiers differ")
     try:
-        had = _same(judge(trace, "clocks"), auto)
+        had = same(judge(trace, "clocks"), auto)
     except MisuseError:
         had = False
     if had != auto.fast:

@@ -33,43 +33,62 @@ def looped(rng: random.Random, *, room: int | None = None) -> tuple[Kernel, int]
         for body in bodies:
             _insert(rng, body, (BARRIER, 0))
     buffers, cleaning = rng.choice((1, 1, 2, 3)), rng.random() < 0.4
-    return _kernel(bodies, buffers, cleaning=cleaning, room=room), ranks
+    sign = -1 if room is None and rng.random() < 0.3 else 1
+    streams = [sorted(rng.choices(range(len(body) + 1), k=2)) if rng.random() < 0.3 else [] for body in bodies]
+    return _kernel(bodies, buffers, streams, cleaning=cleaning, room=room, sign=sign), ranks
 
 
 def _insert(rng: random.Random, body: Body, op: tuple[str, int]) -> None:
     body.insert(rng.randint(0, len(body)), op)
 
 
-def _kernel(bodies: list[Body], buffers: int, *, cleaning: bool, room: int | None) -> Kernel:
+def _kernel(  # noqa: PLR0913 - what can vary
+    bodies: list[Body], buffers: int, streams: list[list[int]], *, cleaning: bool, room: int | None, sign: int
+) -> Kernel:
+    """Return a kernel of these bodies; a part of some is a stream, new in every call; credits may count down."""
     start = 0 if room is None else MOST - room
     credit_cell = Signal("credit", (1,), "int32" if room is None else "int8", start=start)
     memory = [Window("w", (buffers,), initialised=True), credit_cell, Signal("meeting", ("P",))]
 
-    @kernel(memory=memory)
-    async def loop(rank: Rank, w: Any, credit: Any, meeting: Any) -> None:
+    async def part(rank: Rank, w: Any, credit: Any, meeting: Any, body: Body) -> None:
         buffer = rank.call % buffers
-        for what, number in bodies[rank.id]:
+        for what, number in body:
             if what == STORE:
                 await rank.store(w.at(number)[buffer], 1.0)
             elif what == LOAD:
                 await rank.load(w.at(number)[buffer])
             elif what == NOTIFY:
-                await rank.notify(credit.at(number)[0], 1)
+                await rank.notify(credit.at(number)[0], sign)
             elif what == WAIT:
-                await _take(rank, credit, number, start, cleaning=cleaning)
+                await _take(rank, credit, start, sign * number, cleaning=cleaning)
             else:
-                for other in rank.peers:
-                    await rank.notify(meeting.at(other)[rank.id], 1)
-                for other in rank.peers:
-                    await rank.wait(meeting[other] >= rank.call + 1)
+                await _meet(rank, meeting)
+
+    @kernel(memory=memory)
+    async def loop(rank: Rank, w: Any, credit: Any, meeting: Any) -> None:
+        body = bodies[rank.id]
+        if not streams[rank.id]:
+            await part(rank, w, credit, meeting, body)
+            return
+        first, last = streams[rank.id]
+        stream = await rank.start(part, w, credit, meeting, body[:first])
+        await part(rank, w, credit, meeting, body[first:last])
+        await rank.join(stream)
+        await part(rank, w, credit, meeting, body[last:])
 
     return loop
 
 
-async def _take(rank: Rank, credit: Any, number: int, start: int, *, cleaning: bool) -> None:
-    """Wait for so many credits of this call, and give them back or let them add up."""
+async def _meet(rank: Rank, meeting: Any) -> None:
+    for other in rank.peers:
+        await rank.notify(meeting.at(other)[rank.id], 1)
+    for other in rank.peers:
+        await rank.wait(meeting[other] >= rank.call + 1)
+
+
+async def _take(rank: Rank, credit: Any, start: int, number: int, *, cleaning: bool) -> None:
+    """Wait for so many credits of this call, and give them back or let them add up; less than 0: they count down."""
+    wanted = start + number * (1 if cleaning else rank.call + 1)
+    await rank.wait(credit[0] >= wanted if number > 0 else credit[0] <= wanted)
     if cleaning:
-        await rank.wait(credit[0] >= start + number)
         await rank.notify(credit[0], -number)
-    else:
-        await rank.wait(credit[0] >= start + number * (rank.call + 1))

@@ -40,10 +40,11 @@ def _may_happen(streams: Streams, guards: Guards, edges: Edges, place: Place, at
             continue
         opener = epoch.opener
         is_open = opener is None or goal.is_open or at[opener[0]] > opener[1]
+        sign = -1 if goal.down else 1
         come = sum(
-            amount
+            sign * amount
             for (actor, index), amount, number in history.adds
-            if number == epoch.number and amount > 0 and at[actor] > index
+            if number == epoch.number and sign * amount > 0 and at[actor] > index
             and (goal.without is None or streams.issue((actor, index))[0] != goal.without)
         )  # fmt: skip
         if is_open and come >= goal.credits:

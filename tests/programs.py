@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +66,9 @@ _DATA = (LOAD, STORE, LOAD, STORE, ADD, COPY)
 _SYNC = (NOTIFY, NOTIFY, NOTIFY, WAIT, WAIT, WAIT)
 _PLAIN = (*_DATA, *_SYNC)
 _EVERY = ("==", "!=", ">", ">=", "<", "<=")
+_MIRRORED = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
 _ANY = (1, 1, 2, -1)
+_EITHER = (1, 1, -1, -1, 2)
 
 SOUPS: dict[str, Family] = {
     "adds": Family(_PLAIN),
@@ -76,6 +78,13 @@ SOUPS: dict[str, Family] = {
     "equal": Family(_PLAIN, compares=("==", "==", ">=")),
     "every comparison": Family((*_PLAIN, SET), compares=_EVERY, expected=(0, 1, 2)),
     "every comparison, anybody subtracts": Family(_PLAIN, compares=_EVERY, adds=_ANY, expected=(0, 1, 2)),
+    "counting down": Family(
+        _PLAIN, compares=("<=", "<=", "<"), adds=(-1, -1, -2), own=(1, 1, -1), expected=(-1, -1, -2, 0)
+    ),
+    "both directions": Family(_PLAIN, compares=_EVERY, adds=_EITHER, own=_EITHER, expected=(-1, 0, 0, 1)),
+    "both directions, few cells": Family(
+        (*_PLAIN, NOTIFY, SET, TAKE), compares=_EVERY, adds=_EITHER, own=_EITHER, expected=(-1, 0, 0, 1), hub=True
+    ),
     "consuming waits": Family((*_PLAIN, TAKE, TAKE, TAKE)),
     "consuming, compared": Family((*_DATA, *_SYNC, TAKE, TAKE), compares=_EVERY, expected=(1, 1, 2, 0, -1)),
     "set flags": Family((*_DATA, SET, SET, SET, WAIT, WAIT, WAIT), compares=(">=", "=="), expected=(1, 2)),
@@ -109,8 +118,23 @@ _STYLES: dict[str, dict[str, Any]] = {
     "protocol, near the limit": {"bits": 8, "start": 124},
 }
 
+
+def mirrored(program: Program) -> Program:
+    """Return the program with all its cells upside down: a wait for more becomes one for less."""
+    actors = tuple(
+        tuple(op if op.on_data else replace(op, value=-op.value, how=_MIRRORED.get(op.how, op.how)) for op in ops)
+        for ops in program.actors
+    )
+    return replace(program, actors=actors, starts=tuple(-start for start in program.starts))
+
+
+def _upside_down(rng: random.Random) -> Program:
+    return mirrored(protocol(rng, **_STYLES[rng.choice([name for name in _STYLES if "limit" not in name])]))
+
+
 PROTOCOLS: dict[str, Callable[[random.Random], Program]] = {
-    name: partial(protocol, **options) for name, options in _STYLES.items()
+    **{name: partial(protocol, **options) for name, options in _STYLES.items()},
+    "protocol, any, upside down": _upside_down,
 }
 """Programs made from an order that works, with notify after store and wait before load."""
 

@@ -66,7 +66,7 @@ FLAWS = {
     ),
     "S1": (conditions, "sets_are_ordered", None, "c := 1 || c += 1", "sc", [{"run": [[0, 1], [1, 1]]}]),
     "S2": (
-        conditions, "subtractions_are_ordered", None, "c += 2; c -= 2 || wait c >= 1; ld x", "sc",
+        conditions, "threats_are_ordered", None, "c += 2; c -= 2 || wait c >= 1; ld x", "sc",
         [{"run": [[0, 1], [1, 2], [0, 1]]}],
     ),
     "S2, the wait is reached": (
@@ -84,7 +84,7 @@ FLAWS = {
         conditions, "may_pass", yes, "wait c >= 1; st x || c := 1; ld x; c := 2", "sc",
         [{"run": [[1, 3], [0, 2]]}, {"wait": [0, 0], "epochs": [2]}, {"hold": [[1, 1]], "cut": [0, 1]}],
     ),
-    "S4": (conditions, "tests_are_answered", None, "test c >= 1 || c += 1", "sc", [{"run": [[0, 1], [1, 1]]}]),
+    "S4": (conditions, "answers_are_constant", None, "test c >= 1 || c += 1", "sc", [{"run": [[0, 1], [1, 1]]}]),
     "coverage": (coverage, "accesses_are_ordered", None, "st x || ld x", "sc", [{"run": [[0, 1], [1, 1]]}]),
     "a copy under way is not forwarded": (
         coverage, "shines_through", no, "x <~ y; st x; ld x || ld y", "ldst",

@@ -5,7 +5,7 @@ as the frontiers (or clocks, where they decided) say. `asyncsim.certify` says ho
 and `asyncsim.certify.reading` what the lines look like. It knows nothing of this module, nor this of it.
 
 Only those events are held of which something must be known: the earlier of two conflicting accesses, the
-changes and waits of cells that are Set, subtractions by others with the waits of their cell, comparisons
+changes and waits of cells that are Set, changes by others against the waits of their cell, comparisons
 that more credits can make false, tests, and the changes of a cell whose range is tight.
 """
 
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from asyncsim.analysis.edges import edges_of
 from asyncsim.analysis.order import order_of
-from asyncsim.analysis.streams import Streams
+from asyncsim.analysis.streams import ALWAYS, DOWN, Streams
 from asyncsim.trace.conflict import present_accesses
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import COMPLETE
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
     from asyncsim.analysis.analyse import Analysis
     from asyncsim.analysis.guards import Guards
-    from asyncsim.analysis.order import Order
+    from asyncsim.analysis.precede import Order
     from asyncsim.analysis.streams import History, Place
     from asyncsim.trace.event import Trace
     from asyncsim.trace.op import Op
     from asyncsim.trace.region import Region
 
 FORMAT = "asyncsim certificate 1"
-_STABLE = ("Ge", "Gt")
-"""Comparisons that more credits never make false."""
+_UNSTABLE = ("Eq", "Ne")
+"""Comparisons that more credits can make false."""
 
 
 def certificate(trace: Trace, analysis: Analysis) -> list[str]:
@@ -78,6 +78,10 @@ def certificate_lines(streams: Streams, order: Order, guards: Guards) -> list[st
     lines = [writer.stream(number) for number, issuer in enumerate(streams.issuer) if issuer is None]
     lines.append({"run": _run(streams)})
     for history in streams.histories.values():
+        lines += [
+            {"wait": wait.place, "way": wait.way} for wait in history.waits
+            if wait.way == ALWAYS or (wait.way == DOWN and wait.event.op.how in _UNSTABLE)
+        ]  # fmt: skip
         if len(history.epochs) > 1:
             local = {epoch.number: number for number, epoch in enumerate(history.epochs)}
             for wait in history.waits:
@@ -195,16 +199,21 @@ def _enabling(streams: Streams) -> list[list[int]]:
         source for place, needs in edges.items() if streams.issuer[place[0]] is None
         for source in needs if source[0] != place[0]
     }  # fmt: skip
+    downwards = {slot for slot, history in streams.histories.items() if history.is_read_downwards}
     return [
         [
             index
             for index, event in enumerate(stream)
             if event.op.kind in (NOTIFY, PUT_SIGNAL, START)
-            or (event.op.consume and event.op.amount < 0)
+            or (event.op.consume and (event.op.amount < 0 or _slot(event.op) in downwards))
             or (number, index) in sources
         ]
         for number, stream in enumerate(streams.events)
     ]
+
+
+def _slot(op: Op) -> int:
+    return -1 if op.cell is None else op.cell.slot
 
 
 def _early(streams: Streams) -> Iterator[Place]:
@@ -242,19 +251,18 @@ def _cells(streams: Streams) -> Iterator[Place]:
     """Yield what to hold for S1 to S5."""
     for history in streams.histories.values():
         changes = [place for place, _, _ in history.adds] + history.sets
-        free = [place for place, amount, _ in history.adds if amount < 0 and _is_free(streams, history, place)]
-        if history.sets or history.tests or _is_tight(history):
+        always = any(wait.way == ALWAYS for wait in history.waits)
+        free = {
+            place for wait in history.waits for place in history.against(wait.sign)
+            if streams.relation(wait.place, place) == "free"
+        }  # fmt: skip
+        if history.sets or history.tests or always or _is_tight(history):
             yield from changes
         yield from free
         yield from (test.place for test in history.tests)
         for wait in history.waits:
-            if history.sets or free or wait.event.op.how not in _STABLE:
+            if history.sets or free or wait.way == ALWAYS or wait.event.op.how in _UNSTABLE:
                 yield wait.place
-
-
-def _is_free(streams: Streams, history: History, place: Place) -> bool:
-    """Say whether some wait or test of the cell is not sure of this change."""
-    return any(streams.relation(wait.place, place) == "free" for wait in history.waits + history.tests)
 
 
 def _is_tight(history: History) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from asyncsim.analysis.streams import DOWN, UP
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -12,9 +14,12 @@ if TYPE_CHECKING:
     from asyncsim.analysis.streams import History, Streams, Wait
 
 MONOTONE = "monotone: it is only added to"
+ONLY_TAKEN = "monotone: it is only subtracted from"
 SELF_CLEANING = "self-cleaning: only the actor that waits subtracts from it"
+COUNTED_DOWN = "counted down: only the actor that waits adds to it"
 EPOCHS = "epochs by ordered Sets"
 ORDERED = "subtractions by others, each ordered with every wait"
+EITHER_WAY = "waits for more and for less: changes by others against a wait are ordered with it, or never matter to it"
 OUTSIDE = "outside the theory"
 
 
@@ -60,9 +65,14 @@ def classes_of(streams: Streams, flags: Iterable[Suspect], undetermined: Iterabl
 def _class(streams: Streams, history: History) -> str:
     if history.sets:
         return EPOCHS
-    taken = [place for place, amount, _ in history.adds if amount < 0]
-    if not taken:
+    if not history.against(1):
         return MONOTONE
-    waits = [wait.place for wait in history.waits]
-    own = all(streams.relation(wait, place) != "free" for wait in waits for place in taken)
-    return SELF_CLEANING if own else ORDERED
+    if not history.against(-1):
+        return ONLY_TAKEN
+    ways = {wait.way for wait in history.waits}
+    own = all(
+        streams.relation(wait.place, place) != "free" for wait in history.waits for place in history.against(wait.sign)
+    )
+    if ways <= {UP}:
+        return SELF_CLEANING if own else ORDERED
+    return COUNTED_DOWN if own and ways == {DOWN} else EITHER_WAY

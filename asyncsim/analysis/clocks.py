@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from asyncsim.trace.op import WAIT
 
 if TYPE_CHECKING:
+    from asyncsim.analysis.edges import Edges
     from asyncsim.analysis.guards import Guards
     from asyncsim.analysis.streams import Epoch, Place, Streams
 
@@ -26,7 +27,7 @@ def required_notifies(streams: Streams, guards: Guards) -> dict[Place, Place | N
     """Return for each wait the one notify that it cannot pass without (None: it needs none).
 
     Returns None where some awaited cell has Sets, several remote producers or foreign
-    subtractions: frontiers decide there. A wait that cannot pass at all is left out.
+    changes against its waits: frontiers decide there. A wait that cannot pass at all is left out.
     """
     required: dict[Place, Place | None] = {}
     for history in streams.histories.values():
@@ -37,26 +38,29 @@ def required_notifies(streams: Streams, guards: Guards) -> dict[Place, Place | N
         epoch = history.epochs[0]
         for wait in history.waits:
             actor, index = wait.place
+            sign = wait.sign
             producers = [who for who in epoch.tallies if who != actor]
-            if len(producers) > 1 or any(min(epoch.tallies[who].amounts) < 0 for who in producers):
+            if len(producers) > 1 or any(
+                sign * amount < 0 for who in producers for amount in epoch.tallies[who].amounts
+            ):
                 return None
             goal = guards.goals[wait.place].get(epoch.number)
             if goal is None:
                 continue
             own = epoch.tallies.get(actor)
-            needed = goal.credits - (own.credits_before(index) if own is not None else 0)
-            notify = _completing(producers, epoch, needed) if needed > 0 else None
+            needed = goal.credits - (own.credits_before(index, sign) if own is not None else 0)
+            notify = _completing(producers, epoch, needed, sign) if needed > 0 else None
             if needed <= 0 or notify is not None:
                 required[wait.place] = notify
     return required
 
 
-def _completing(producers: list[int], epoch: Epoch, needed: int) -> Place | None:
+def _completing(producers: list[int], epoch: Epoch, needed: int, sign: int) -> Place | None:
     """Return the notify with which the only producer has given so many credits; None if it never has."""
     for who in producers:
         tally = epoch.tallies[who]
         for at in tally.indexes:
-            if tally.credits_before(at + 1) >= needed:
+            if tally.credits_before(at + 1, sign) >= needed:
                 return who, at
     return None
 
@@ -66,6 +70,7 @@ class Clocks:
 
     def __init__(self, streams: Streams, required: dict[Place, Place | None]) -> None:
         """Go once through the run, joining at each wait the clock of the notify that it needs."""
+        self.edges: Edges = {}
         actors = len(streams.events)
         self._lengths = [len(stream) for stream in streams.events]
         self._starts: list[list[int]] = [[0] for _ in range(actors)]

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from asyncsim.analysis.classes import MONOTONE, SELF_CLEANING, CellClass
+from asyncsim.analysis.classes import COUNTED_DOWN, MONOTONE, ONLY_TAKEN, SELF_CLEANING, CellClass
 from asyncsim.analysis.exact import sums_are_exact
 from asyncsim.analysis.group import EXAMPLES
 from asyncsim.analysis.pairs import raced, touches_of
 from asyncsim.analysis.races import hazard_of, why_unordered
-from asyncsim.analysis.segments import Located, located, required_steps, segments_of
+from asyncsim.analysis.segments import FALLING, Located, located, required_steps, segments_of
 from asyncsim.analysis.streams import Streams
 from asyncsim.trace.columns import HOW, KIND, SEEN, Columns
 from asyncsim.trace.event import COMPLETE, Trace
@@ -112,7 +112,7 @@ def _is_plain(trace: Trace, columns: Columns) -> bool:
     return bool(
         np.isin(steps.kind, _PLAIN).all()
         and (steps.flags & ~SEEN == 0).all()
-        and np.isin(steps.how[waits], (HOW["Ge"], HOW["Gt"])).all()
+        and np.isin(steps.how[waits], (HOW["Ge"], HOW["Gt"], *FALLING)).all()
         and (steps.how[adds] == HOW["AtomicAdd"]).all()
     )
 
@@ -139,7 +139,9 @@ class _Cells:
         slots, amounts = steps.cell[adds], steps.amount[adds]
         gains = np.bincount(slots, np.maximum(amounts, 0), world.cells)
         losses = np.bincount(slots, np.minimum(amounts, 0), world.cells)
-        self._taken = losses < 0
+        self._taken, self._added = losses < 0, gains > 0
+        self._down = np.zeros(world.cells, bool)
+        self._down[steps.cell[(steps.kind == KIND[WAIT]) & np.isin(steps.how, FALLING)]] = True
         self._used = np.zeros(world.cells, bool)
         self._used[steps.cell[steps.cell >= 0]] = True
         outside = (self.start + losses < low) | (self.start + gains > high)
@@ -147,10 +149,14 @@ class _Cells:
         """Some cell may leave its range, or is left with a credit: findings that the events must tell."""
 
     def classes(self) -> list[CellClass]:
-        """Return the classes of the cells, signal by signal: here all subtractions are the waiting actor's own."""
+        """Return the classes of the cells, signal by signal: what goes against a wait is its own actor's."""
         counts: dict[tuple[str, str], int] = {}
         for slot in np.flatnonzero(self._used).tolist():
-            key = self._columns.cells[slot].signal, SELF_CLEANING if self._taken[slot] else MONOTONE
+            name = MONOTONE
+            if self._taken[slot]:
+                both = COUNTED_DOWN if self._down[slot] else SELF_CLEANING
+                name = both if self._added[slot] else ONLY_TAKEN
+            key = self._columns.cells[slot].signal, name
             counts[key] = counts.get(key, 0) + 1
         return [CellClass(signal, cells, name) for (signal, name), cells in counts.items()]
 

@@ -36,6 +36,7 @@ class Frontiers:
     def __init__(self, streams: Streams, guards: Guards, edges: Edges, *, endless: bool = False) -> None:
         """Make one pass a task; `endless`: whoever comes to the end of its stream goes on adding without limit."""
         self.streams = streams
+        self.edges = edges
         self._endless = endless
         self._dependants = dependants_of(streams, edges)
         self._syncs = synchronising(streams, guards, edges, self._dependants)

@@ -1,13 +1,17 @@
 """Guards: what a wait needs from the others before it can pass, made monotone.
 
-For a wait w of actor a and an epoch e of its cell let the *sure* value be
+A wait has a direction: Ge and Gt are read upwards, Le and Lt downwards, Eq and Ne either way. The changes
+of others in that direction are its *credits*, those against it its *threats*. For a wait w of actor a and an
+epoch e of its cell let the *sure* value be
 
-    base(e) + a's own adds in e before w + other actors' subtractions in e that this run
-    executed before w.
+    base(e) + a's own changes in e before w + the threats in e that this run executed before w.
 
-Own adds are in a's program order, so certain; the subtractions of others are ordered with w, or
-the analysis raises a flag (S2). All that is left to know is how many of the others' non-negative
-adds have come, and that only grows: once the guard holds it holds for ever.
+Own changes are in a's program order, so certain; threats are ordered with w, or the analysis raises a
+flag (S2). All that is left to know is how many credits have come, and that only grows: once the guard
+holds it holds for ever.
+
+A wait that is true of every value that it can see (a window that never blocks) is no wait, and one that is false
+of all of them never passes, whatever comes: such a wait has neither credits nor threats.
 """
 
 from __future__ import annotations
@@ -15,8 +19,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from asyncsim.analysis.streams import ALWAYS, DOWN, NEVER, UP
+
 if TYPE_CHECKING:
     from asyncsim.analysis.streams import Epoch, Streams, Wait
+
+_MIRRORED = {"Le": "Ge", "Lt": "Gt", "Ge": "Le", "Gt": "Lt"}
+
+
+def first_way(streams: Streams, wait: Wait) -> str:
+    """Return the direction of a wait; of Eq and Ne that from which its own actor's changes come to it."""
+    op = wait.event.op
+    if op.how in _MIRRORED:
+        return UP if op.how in ("Ge", "Gt") else DOWN
+    epoch = wait.epoch or streams.histories[wait.slot].epochs[-1]
+    own = sum(
+        amount
+        for who, tally in epoch.tallies.items()
+        for at, amount in zip(tally.indexes, tally.amounts, strict=True)
+        if streams.relation(wait.place, (who, at)) == "sure"
+    )
+    return DOWN if epoch.base + own > op.amount else UP
 
 
 def sure_value(streams: Streams, wait: Wait, epoch: Epoch) -> int:
@@ -32,7 +55,7 @@ def sure_value(streams: Streams, wait: Wait, epoch: Epoch) -> int:
             relation = streams.relation(wait.place, (who, at))
             if relation == "sure":
                 value += amount
-            elif relation == "free" and amount < 0:
+            elif relation == "free" and amount * wait.sign < 0:
                 executed = streams.events[who][at].step
                 if executed is not None and (step is None or executed < step):
                     value += amount
@@ -40,50 +63,50 @@ def sure_value(streams: Streams, wait: Wait, epoch: Epoch) -> int:
 
 
 def own_credits(streams: Streams, wait: Wait, epoch: Epoch) -> int:
-    """Return the non-negative amounts that are sure for the wait, and have been counted when it is reached."""
+    """Return the credits that are sure for the wait, and have been counted when it is reached."""
     actor, index = wait.place
     total = 0
     for who, tally in epoch.tallies.items():
         if who == actor:
-            total += tally.credits_before(index)
+            total += tally.credits_before(index, wait.sign)
         elif streams.issuer[who] is not None:
             total += sum(
-                amount
+                max(amount * wait.sign, 0)
                 for at, amount in zip(tally.indexes, tally.amounts, strict=True)
-                if amount > 0 and streams.relation(wait.place, (who, at)) == "sure"
+                if streams.relation(wait.place, (who, at)) == "sure"
             )
     return total
 
 
-def needed(how: str, amount: int, sure: int) -> int | None:
-    """Return how many foreign credits make the comparison true in an epoch; None: no number does.
+def needed(wait: Wait, sure: int) -> int | None:
+    """Return how many credits of others make the comparison true in an epoch; None: no number does.
 
-    For Eq, Ne, Lt and Le more credits can make it false again; that is the business of S3.
+    For Eq and Ne more credits can make it false again; that is the business of S3.
     """
+    how, amount, sure = _upwards(wait, sure)
     if how == "Ge":
         return max(0, amount - sure)
     if how == "Gt":
         return max(0, amount + 1 - sure)
     if how == "Eq":
         return amount - sure if sure <= amount else None
-    if how == "Ne":
-        return 0 if sure != amount else 1
-    below = sure < amount if how == "Lt" else sure <= amount
-    return 0 if below else None
+    return 0 if sure != amount else 1
 
 
-def may_turn_false(how: str, amount: int, sure: int, most: int) -> bool:
+def may_turn_false(wait: Wait, sure: int, most: int) -> bool:
     """Say whether credits between 0 and `most` can make a comparison that holds stop holding (S3)."""
-    top = sure + most
+    how, amount, sure = _upwards(wait, sure)
     if how == "Eq":
-        return sure <= amount < top
-    if how == "Ne":
-        return sure < amount <= top
-    if how == "Lt":
-        return sure < amount <= top
-    if how == "Le":
-        return sure <= amount < top
-    return False
+        return sure <= amount < sure + most
+    return how == "Ne" and sure < amount <= sure + most
+
+
+def _upwards(wait: Wait, sure: int) -> tuple[str, int, int]:
+    """Return the comparison, its amount and a value as they look upside down, if the wait is read downwards."""
+    op = wait.event.op
+    if wait.way == DOWN:
+        return _MIRRORED.get(op.how, op.how), -op.amount, -sure
+    return op.how, op.amount, sure
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,20 +117,22 @@ class Goal:
         credits: so many, of all actors...
         without: ... or, where own writes are forwarded, of all but this actor's own.
         is_open: the epoch is open for this wait for certain: its own Set opened it, and is forwarded.
+        down: credits take away.
 
     """
 
     credits: int
     without: int | None = None
     is_open: bool = False
+    down: bool = False
 
 
 class Guards:
     """For every wait, the epochs in which it may pass, each with its goal.
 
-    A goal counts the non-negative adds of *all* actors to the epoch: the wait's own, which have
-    come for certain, are added to what it needs from the others. Where own writes are forwarded they
-    may be seen before they land; then it counts those of the others alone.
+    A goal counts the credits of *all* actors to the epoch: the wait's own, which have come for certain,
+    are added to what it needs from the others. Where own writes are forwarded they may be seen before
+    they land; then it counts those of the others alone.
     """
 
     def __init__(self, streams: Streams) -> None:
@@ -120,7 +145,9 @@ class Guards:
         for place, wait in self.waits.items():
             self.goals[place] = {}
             epochs = streams.histories[wait.slot].epochs
-            if wait.epoch is not None:
+            if wait.way == ALWAYS:
+                self.goals[place][epochs[0].number] = Goal(0)
+            elif wait.epoch is not None:
                 self.admit(wait, wait.epoch)
             elif len(epochs) == 1:
                 self.admit(wait, epochs[0])
@@ -128,19 +155,17 @@ class Guards:
     def admit(self, wait: Wait, epoch: Epoch) -> bool:
         """Let the wait pass in this epoch too; say whether that is new and possible at all."""
         goals = self.goals[wait.place]
-        if epoch.number in goals:
+        if epoch.number in goals or wait.way in (ALWAYS, NEVER):
             return False
-        op = wait.event.op
         streams = self.streams
-        need = needed(op.how, op.amount, sure_value(streams, wait, epoch))
+        need = needed(wait, sure_value(streams, wait, epoch))
         if need is None:
             return False
-        if not streams.model.late:
-            goals[epoch.number] = Goal(need + own_credits(streams, wait, epoch))
-        elif streams.model.forwarding:
+        down = wait.way == DOWN
+        if streams.model.late and streams.model.forwarding:
             opener = epoch.opener
             own = opener is not None and streams.relation(wait.place, opener) == "sure"
-            goals[epoch.number] = Goal(need, wait.place[0], own)
+            goals[epoch.number] = Goal(need, wait.place[0], own, down=down)
         else:
-            goals[epoch.number] = Goal(need + own_credits(streams, wait, epoch))
+            goals[epoch.number] = Goal(need + own_credits(streams, wait, epoch), down=down)
         return True

@@ -1,31 +1,28 @@
-"""Must-happen-before: one question, answered by clocks where they apply and by frontiers elsewhere."""
+"""Must-happen-before of a run: clocks where they apply, frontiers elsewhere; and the way each wait is read."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from asyncsim.analysis.clocks import Clocks, required_notifies
 from asyncsim.analysis.edges import edges_of, stores_of_one_rank
 from asyncsim.analysis.frontiers import Frontiers
-from asyncsim.analysis.guards import Guards, needed, sure_value
+from asyncsim.analysis.guards import Guards, first_way, needed, sure_value
+from asyncsim.analysis.precede import may_be_current, most_credits, precedes
+from asyncsim.analysis.steady import constant, is_disturbed
+from asyncsim.analysis.streams import ALWAYS, DOWN, NEVER, UP
 from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
     from asyncsim.analysis.edges import Edges
-    from asyncsim.analysis.streams import Epoch, Place, Streams, Wait
+    from asyncsim.analysis.precede import Order
+    from asyncsim.analysis.streams import Place, Streams, Wait
 
 ORDERS = ("auto", "clocks", "frontiers")
 
 
-class Order(Protocol):
-    """What every schedule has in common."""
-
-    def reach(self, actor: int, index: int, other: int) -> int:
-        """Return how far `other` can get, as a position in its stream, with `actor` held before `index`."""
-
-
 def order_of(streams: Streams, how: str = "auto") -> tuple[Order, Guards]:
-    """Return the order of a run, with the guards it rests on.
+    """Return the order of a run, with the guards it rests on; set the way in which each of its waits is read.
 
     Args:
         streams: the run.
@@ -37,18 +34,67 @@ def order_of(streams: Streams, how: str = "auto") -> tuple[Order, Guards]:
     """
     if how not in ORDERS:
         raise MisuseError(f"order={how!r}; use one of {', '.join(ORDERS)}")
-    guards = Guards(streams)
+    waits = [wait for history in streams.histories.values() for wait in history.waits]
+    for wait in waits:
+        wait.way = first_way(streams, wait)
     edges = edges_of(streams)
-    if how != "frontiers":
-        # Clocks know one producer a cell and program order; landings, starts and joins are edges.
-        required = None if edges else required_notifies(streams, guards)
-        if required is not None:
-            return Clocks(streams, required), guards
-        if how == "clocks":
-            raise MisuseError(
-                "clocks do not apply: some awaited cell has Sets, several producers or foreign subtractions, "
-                "or there are streams or landings"
-            )
+    ways = _Ways(streams, waits)
+    while True:
+        order, guards = _order(
+            streams, {place: list(needs) for place, needs in edges.items()}, clocks=how != "frontiers"
+        )
+        if not ways.change(order):
+            break
+    if how == "clocks" and not isinstance(order, Clocks):
+        raise MisuseError(
+            "clocks do not apply: some awaited cell has Sets, several producers or foreign changes against its "
+            "waits, or there are streams or landings"
+        )
+    return order, guards
+
+
+class _Ways:
+    """In what way to read waits that something disturbs: either direction is sound, and so is a way that holds good.
+
+    What a way lets others do is seen only when it is taken: one that does not hold good then is given up for ever.
+    """
+
+    def __init__(self, streams: Streams, waits: list[Wait]) -> None:
+        self._streams = streams
+        self._waits = waits
+        self._tried: set[tuple[Place, str]] = set()
+
+    def change(self, order: Order) -> bool:
+        """Read some waits in another way, after what this order says; say whether any."""
+        streams = self._streams
+        wrong = [
+            wait for wait in self._waits if wait.way in (ALWAYS, NEVER) and constant(streams, order, wait) != wait.way
+        ]
+        for wait in wrong:
+            wait.way = first_way(streams, wait)
+        disturbed = [wait for wait in self._waits if wait not in wrong and is_disturbed(streams, order, wait)]
+        constants = [(wait, way) for wait in disturbed if (way := constant(streams, order, wait)) is not None]
+        read = [self._read(wait, way) for wait, way in constants]
+        if wrong or any(read):
+            return True
+        turning = [wait for wait in disturbed if wait.event.op.how in ("Eq", "Ne")]
+        read = [self._read(wait, UP if wait.way == DOWN else DOWN) for wait in turning]
+        return any(read)
+
+    def _read(self, wait: Wait, way: str) -> bool:
+        """Read a wait in this way, unless that was tried before."""
+        if (wait.place, way) in self._tried:
+            return False
+        self._tried.add((wait.place, way))
+        wait.way = way
+        return True
+
+
+def _order(streams: Streams, edges: Edges, *, clocks: bool) -> tuple[Order, Guards]:
+    guards = Guards(streams)
+    # Clocks know one producer a cell and program order; landings, starts and joins are edges.
+    if clocks and not edges and (required := required_notifies(streams, guards)) is not None:
+        return Clocks(streams, required), guards
     stores = stores_of_one_rank(streams) if streams.model.late else []
     while True:
         order = _frontiers(streams, guards, edges)
@@ -70,64 +116,16 @@ def _frontiers(streams: Streams, guards: Guards, edges: Edges) -> Frontiers:
             return order
 
 
-def precedes(order: Order, x: Place, y: Place) -> bool:
-    """Say whether y cannot execute, in any schedule, while x has not."""
-    return order.reach(x[0], x[1], y[0]) <= y[1]
-
-
-def unordered(order: Order, x: Place, y: Place) -> bool:
-    """Say whether each of the two can execute before the other."""
-    return not precedes(order, x, y) and not precedes(order, y, x)
-
-
-def may_be_current(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> bool:
-    """Say whether the epoch can be the cell's current one, in the wait's eyes, while the wait is pending."""
-    actor, index = wait.place
-    forwarded = streams.model.late and streams.model.forwarding
-    opener, closer = epoch.opener, epoch.closer
-    if opener is not None and not (forwarded and streams.relation(wait.place, opener) == "sure"):
-        who, when = opener
-        if order.reach(actor, index, who) <= when:
-            return False
-    if closer is None:
-        return True
-    if forwarded and streams.relation(wait.place, closer) == "sure":
-        return False
-    return order.reach(*closer, actor) >= index
-
-
-def most_credits(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> int:
-    """Return the free credits that can have come to the epoch while the wait is held."""
-    actor, index = wait.place
-    total = 0
-    for who, tally in epoch.tallies.items():
-        # A task's adds are all free or all own; a wire has but one.
-        if who != actor and streams.relation(wait.place, (who, tally.indexes[0])) == "free":
-            total += tally.credits_before(order.reach(actor, index, who))
-    return total
-
-
-def least_credits(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> int:
-    """Return the free credits that must have come to the epoch when the wait or test is executed."""
-    return sum(
-        amount
-        for who, tally in epoch.tallies.items()
-        for at, amount in zip(tally.indexes, tally.amounts, strict=True)
-        if amount > 0 and streams.relation(wait.place, (who, at)) == "free" and precedes(order, (who, at), wait.place)
-    )
-
-
 def _grow(streams: Streams, guards: Guards, order: Order) -> bool:
     grew = False
     for wait in guards.waits.values():
         epochs = streams.histories[wait.slot].epochs
         if len(epochs) == 1:
             continue
-        op = wait.event.op
         for epoch in epochs:
             if epoch.number in guards.goals[wait.place] or not may_be_current(streams, order, wait, epoch):
                 continue
-            need = needed(op.how, op.amount, sure_value(streams, wait, epoch))
+            need = needed(wait, sure_value(streams, wait, epoch))
             if need is not None and most_credits(streams, order, wait, epoch) >= need:
                 grew |= guards.admit(wait, epoch)
     return grew

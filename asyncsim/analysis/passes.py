@@ -50,7 +50,9 @@ class Pass:
         self._at = [0] * len(self._syncs)
         epochs = sum(len(history.epochs) for history in streams.histories.values())
         self._credits = [0] * epochs
-        self._own: dict[tuple[int, int], int] = defaultdict(int)
+        self._debits = [0] * epochs
+        """What has been taken away, for waits that are read downwards."""
+        self._own: dict[tuple[int, int, bool], int] = defaultdict(int)
         self._open = [False] * epochs
         for history in streams.histories.values():
             self._open[history.epochs[0].number] = True
@@ -117,8 +119,9 @@ class Pass:
         """Give every cell that these operations add to more credits than anybody can wait for."""
         woken: list[int] = []
         for sync in own:
-            if sync.credits and self._credits[sync.epoch] < _WITHOUT_LIMIT:
-                self._credits[sync.epoch] += _WITHOUT_LIMIT
+            come = self._credits if sync.credits > 0 else self._debits
+            if sync.credits and come[sync.epoch] < _WITHOUT_LIMIT:
+                come[sync.epoch] += _WITHOUT_LIMIT
                 woken += self._parked.pop(sync.slot, [])
         return woken
 
@@ -129,7 +132,9 @@ class Pass:
         if sync.guard is None:
             return True
         for epoch, goal in sync.guard:
-            come = self._credits[epoch] - (0 if goal.without is None else self._own[goal.without, epoch])
+            come = self._debits[epoch] if goal.down else self._credits[epoch]
+            if goal.without is not None:
+                come -= self._own[goal.without, epoch, goal.down]
             if (goal.is_open or self._open[epoch]) and come >= goal.credits:
                 return True
         return False
@@ -147,9 +152,11 @@ class Pass:
         if sync.opens:
             self._open[sync.epoch] = True
         elif sync.credits:
-            self._credits[sync.epoch] += sync.credits
+            down = sync.credits < 0
+            come = self._debits if down else self._credits
+            come[sync.epoch] += abs(sync.credits)
             if self._forwarded:
-                self._own[sync.place[0], sync.epoch] += sync.credits
+                self._own[sync.place[0], sync.epoch, down] += abs(sync.credits)
         else:
             return []
         return self._parked.pop(sync.slot, [])
@@ -169,8 +176,8 @@ class Excursion(Pass):
         """Begin where the pass is; it stays there."""
         vars(self).update(vars(start))
         self._released, self._held = self._held, _NOBODY
-        self._at, self._credits, self._open = self._at.copy(), self._credits.copy(), self._open.copy()
-        self._own = self._own.copy()
+        self._at, self._open = self._at.copy(), self._open.copy()
+        self._credits, self._debits, self._own = self._credits.copy(), self._debits.copy(), self._own.copy()
         self._parked = {slot: actors.copy() for slot, actors in self._parked.items()}
         self._following = {actor: actors.copy() for actor, actors in self._following.items()}
         self._missing = set(held)

@@ -7,7 +7,7 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from asyncsim.analysis.group import Suspect
-from asyncsim.analysis.order import unordered
+from asyncsim.analysis.precede import unordered
 from asyncsim.trace.conflict import accesses_conflict, present_accesses
 from asyncsim.trace.op import FETCH, LAND, POLL, WAIT
 from asyncsim.trace.region import ADD, READ, SYMBOLS, spans_overlap
@@ -15,7 +15,7 @@ from asyncsim.trace.region import ADD, READ, SYMBOLS, spans_overlap
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from asyncsim.analysis.order import Order
+    from asyncsim.analysis.precede import Order
     from asyncsim.analysis.streams import Place, Streams
     from asyncsim.trace.op import Op
     from asyncsim.trace.region import Access, Spans

@@ -11,6 +11,7 @@ less what the cell holds. The run must go call by call: nobody begins one before
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,14 +24,12 @@ from asyncsim.analysis.frontiers import Frontiers
 from asyncsim.analysis.order import order_of
 from asyncsim.analysis.races import races
 from asyncsim.analysis.reach import Recorded, guarded_cells, limit_of, values_of
-from asyncsim.analysis.segments import located
-from asyncsim.analysis.streams import Streams
+from asyncsim.analysis.streams import DOWN, UP, Streams
 from asyncsim.trace.columns import CONSUME, HOW, KIND, Columns
-from asyncsim.trace.op import TEST, WAIT
+from asyncsim.trace.op import JOIN, START, SYNC, TEST, WAIT
 
 if TYPE_CHECKING:
-    from asyncsim.analysis.order import Order
-    from asyncsim.analysis.segments import Located
+    from asyncsim.analysis.precede import Order
     from asyncsim.trace.columns import Numbers
     from asyncsim.trace.event import Trace
 
@@ -83,12 +82,12 @@ def period_of(trace: Trace) -> Period | None:
         not len(columns)
         or not sums_are_exact(trace.header.world, steps)
         or (np.diff(steps.call) < 0).any()
-        or any(actor.wire or actor.depth for actor in columns.actors)
+        or any(actor.wire for actor in columns.actors)
     ):
         return None
-    place = located(steps.actor, len(columns.actors))
     values = values_of(trace.header.world, steps, calls)
-    states = [_state(columns, place, values[call], call) for call in range(calls)]
+    roles = _roles(columns)
+    states = [_state(columns, roles, values[call], call) for call in range(calls)]
     for second in range(1, calls):
         for first in range(second):
             if all(_same(states[first + n], states[second + n]) for n in range(calls - second)):
@@ -96,16 +95,44 @@ def period_of(trace: Trace) -> Period | None:
     return None
 
 
-def _state(columns: Columns, place: Located, values: Numbers, call: int) -> list[Numbers]:
-    """Return what a call issues, actor by actor, with what it compares and sets taken relative to the cells."""
+def _roles(columns: Columns) -> Numbers:
+    """Return of each actor what it is in its call: a rank, or the n-th stream that such a one starts in a call.
+
+    Streams are new in every call, and joined before it ends.
+    """
     steps = columns.steps
-    own = place.by_actor[steps.call[place.by_actor] == call]
+    names = {actor.name: number for number, actor in enumerate(columns.actors)}
+    keys: dict[str, tuple[int, ...]] = {actor.name: (actor.rank,) for actor in columns.actors if not actor.depth}
+    begun: Counter[tuple[str, int]] = Counter()
+    for at in np.flatnonzero(steps.kind == KIND[START]).tolist():
+        op, call = columns[at].op, int(steps.call[at])
+        begun[op.actor.name, call] += 1
+        keys[op.link] = (*keys[op.actor.name], begun[op.actor.name, call])
+    numbers = {key: number for number, key in enumerate(sorted(set(keys.values())))}
+    roles = np.empty(len(columns.actors), np.int64)
+    for name, number in names.items():
+        roles[number] = numbers[keys[name]]
+    return roles
+
+
+def _state(columns: Columns, roles: Numbers, values: Numbers, call: int) -> list[Numbers]:
+    """Return what a call issues, role by role, with what it compares and sets taken relative to the cells."""
+    steps = columns.steps
+    own = np.flatnonzero(steps.call == call)
+    own = own[np.argsort(roles[steps.actor[own]], kind="stable")]
     cell = steps.cell[own]
     relative = np.isin(steps.kind[own], (KIND[WAIT], KIND[TEST])) | (steps.how[own] == HOW["Set"])
     amount = np.where(relative, steps.amount[own] - values[cell], steps.amount[own])
     taken = np.where(steps.flags[own] & CONSUME != 0, steps.amount[own], 0)
-    operations = [steps.actor[own], steps.kind[own], steps.how[own], cell, steps.place[own], steps.flags[own]]
-    return [*operations, amount, taken]
+    operations = [roles[steps.actor[own]], steps.kind[own], steps.how[own], cell, steps.place[own], steps.flags[own]]
+    return [*operations, amount, taken, _links(columns, own)]
+
+
+def _links(columns: Columns, own: Numbers) -> Numbers:
+    """Number the streams that are started and joined, and the meetings, as they come; they have new names in a call."""
+    known: dict[str, int] = {}
+    linked = own[np.isin(columns.steps.kind[own], (KIND[START], KIND[JOIN], KIND[SYNC]))]
+    return np.array([known.setdefault(columns[at].op.link, len(known)) for at in linked.tolist()], np.int64)
 
 
 def _same(first: list[Numbers], second: list[Numbers]) -> bool:
@@ -145,13 +172,22 @@ def beyond(trace: Trace) -> Beyond | None:
 
 
 def _only_credits(streams: Streams) -> bool:
-    """Say whether all that cells meet are adds, subtractions by who waits, and waits that more adds keep true."""
+    """Say whether all that cells meet are waits of one direction that credits keep true, credits, and own changes.
+
+    Of streams nothing is said: who goes on for ever would start ever new ones.
+    """
+    if any(actor.depth for actor in streams.actors):
+        return False
     for history in streams.histories.values():
-        waits = [*history.waits, *history.tests]
-        taken = [place for place, amount, _ in history.adds if amount < 0]
-        if history.sets or history.tests or any(wait.event.op.how not in ("Ge", "Gt") for wait in waits):
+        ways = {wait.way for wait in history.waits}
+        exact = any(wait.event.op.how in ("Eq", "Ne") for wait in history.waits)
+        if history.sets or history.tests or exact or len(ways) > 1 or not ways <= {UP, DOWN}:
             return False
-        if any(streams.relation(wait.place, place) == "free" for wait in waits for place in taken):
+        if any(
+            streams.relation(wait.place, place) == "free"
+            for wait in history.waits
+            for place in history.against(wait.sign)
+        ):
             return False
     return True
 
@@ -159,11 +195,13 @@ def _only_credits(streams: Streams) -> bool:
 def runs_away(streams: Streams, order: Order, period: Period) -> bool:
     """Say whether anybody gets to the end of the recording while another is held in a call before the second boundary.
 
-    Who is held later lets the others come at least as far, so the last operation of those calls is enough.
+    Who is held later lets the others come at least as far, so the last operation of those calls is enough. The
+    recording cuts off ranks alone: a stream ends by itself, and a later one is started by its rank.
     """
     for actor, stream in enumerate(streams.events):
         held = sum(event.call < period.second for event in stream) - 1
         for other, theirs in enumerate(streams.events):
-            if other != actor and held >= 0 and theirs and order.reach(actor, held, other) >= len(theirs):
+            cut_off = theirs and not streams.actors[other].depth
+            if other != actor and held >= 0 and cut_off and order.reach(actor, held, other) >= len(theirs):
                 return True
     return False

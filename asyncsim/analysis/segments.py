@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 MOST_NUMBERS = 1 << 29
 """Vectors may take so many numbers, of four bytes; a kernel with more has no segments to speak of."""
 
+FALLING = (HOW["Le"], HOW["Lt"])
+"""Comparisons that what is taken away makes true."""
+
 MOST_KEY = 1 << 62
 """A cell and what has come to it are searched for as one number of 64 bits."""
 
@@ -55,15 +58,15 @@ def required_steps(
     """Return the waits that need somebody, and for each the one notify that it cannot pass without.
 
     Args:
-        steps: the run, of nothing but loads, stores, copies, notifies that add, and waits for Ge or Gt; its sums
-            are exact.
+        steps: the run, of nothing but loads, stores, copies, notifies that add, and waits but for Eq and Ne; its
+            sums are exact.
         place: where its steps stand.
         start_of: the start value of each cell, by slot.
         owner_of: the number of the actor that owns it.
 
     Returns:
         Two arrays of steps; None where some awaited cell has several remote producers, or foreign
-        subtractions: counting decides there, not clocks. None also for too large numbers.
+        changes against its waits: counting decides there, not clocks. None also for too large numbers.
 
     """
     on_cell = np.flatnonzero(steps.cell >= 0)
@@ -72,7 +75,15 @@ def required_steps(
     by_cell = on_cell[np.argsort(steps.cell[on_cell], kind="stable")]
     slot, actor = steps.cell[by_cell], place.actor[by_cell]
     waits, adds = steps.kind[by_cell] == KIND[WAIT], steps.kind[by_cell] == KIND[NOTIFY]
-    amount = steps.amount[by_cell].astype(np.int64)  # kept in 32 bits, one more than the largest would wrap
+    how = steps.how[by_cell]
+    falling = waits & np.isin(how, FALLING)
+    down = np.zeros(len(start_of), bool)
+    down[slot[falling]] = True
+    if (down[slot[waits]] != falling[waits]).any():
+        return None  # a cell with waits for more and for less
+    sign = np.where(down, -1, 1)
+    # Kept in 32 bits, one more than the largest would wrap. A cell that is counted down is turned upside down.
+    amount = steps.amount[by_cell].astype(np.int64) * sign[slot]
     own = actor == owner_of[slot]
     awaited = np.zeros(len(start_of), bool)
     awaited[slot[waits]] = True
@@ -83,7 +94,8 @@ def required_steps(
     first = np.searchsorted(slot, slot)
     sure = _running(np.where(adds & own, amount, 0), first)
     come = _running(np.where(foreign, amount, 0), first)
-    need = amount[waits] + (steps.how[by_cell][waits] == HOW["Gt"]) - start_of[slot[waits]] - sure[waits]
+    strict = np.isin(how[waits], (HOW["Gt"], HOW["Lt"]))
+    need = amount[waits] + strict - (sign * start_of)[slot[waits]] - sure[waits]
     needing = need > 0
     need, cells = need[needing], slot[waits][needing]
     # The first foreign notify of the cell with which so many credits have come.

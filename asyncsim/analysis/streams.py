@@ -4,9 +4,9 @@ Wires are actors like all others: the landing of a late write is the one operati
 non-blocking copy fetches first). "Own" always means the same task's, its wires included, never the
 same rank's.
 
-A cell's history is split at its Sets into *epochs*, in the order of this run. Within an epoch a
-cell only gains: own adds are certain (program order), and of the others' adds all that matters is
-how many have come. See `asyncsim.analysis.guards` for what follows for waits.
+A cell's history is split at its Sets into *epochs*, in the order of this run. Within an epoch own
+adds are certain (program order), and of the others' adds all that matters is how many have come. See
+`asyncsim.analysis.guards` for what follows for waits.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from asyncsim.trace.region import Cell
     from asyncsim.trace.world import Actor
 
+UP, DOWN, ALWAYS, NEVER = "up", "down", "always", "never"
+"""How a wait is read: cells move up or down to where it passes; or it passes at once, or not at all, whatever comes."""
+
 Place = tuple[int, int]
 """An operation: the number of its actor, and its index in that actor's stream."""
 
@@ -35,17 +38,17 @@ class Tally:
 
     indexes: list[int] = field(default_factory=list)
     amounts: list[int] = field(default_factory=list)
-    _credits: list[int] | None = None
+    _come: dict[int, list[int]] = field(default_factory=dict)
 
     def before(self, index: int) -> int:
         """Return the sum of all amounts added before `index`."""
         return sum(self.amounts[: bisect_left(self.indexes, index)])
 
-    def credits_before(self, index: int) -> int:
-        """Return the sum of the non-negative amounts added before `index`."""
-        if self._credits is None:
-            self._credits = [0, *accumulate(max(amount, 0) for amount in self.amounts)]
-        return self._credits[bisect_left(self.indexes, index)]
+    def credits_before(self, index: int, sign: int = 1) -> int:
+        """Return by how much the amounts of this sign that were added before `index` move the cell that way."""
+        if sign not in self._come:
+            self._come[sign] = [0, *accumulate(max(sign * amount, 0) for amount in self.amounts)]
+        return self._come[sign][bisect_left(self.indexes, index)]
 
 
 @dataclass(slots=True)
@@ -66,16 +69,25 @@ class Epoch:
 
 @dataclass(slots=True)
 class Wait:
-    """A wait or test, where it stands, and the epoch in which it was executed (None: it never was)."""
+    """A wait or test, where it stands, and the epoch in which it was executed (None: it never was).
+
+    `way` is the direction in which a wait is read, or ALWAYS or NEVER; see `asyncsim.analysis.guards`.
+    """
 
     place: Place
     event: Event
     epoch: Epoch | None
+    way: str = UP
 
     @property
     def slot(self) -> int:
         """The cell's slot."""
         return _cell(self.event).slot
+
+    @property
+    def sign(self) -> int:
+        """Of the changes that are credits to it: 1, or -1 where it is read downwards."""
+        return -1 if self.way == DOWN else 1
 
 
 @dataclass(slots=True)
@@ -89,6 +101,18 @@ class History:
     """(who, amount, epoch number); a consuming wait is an add of a negative amount."""
     waits: list[Wait] = field(default_factory=list)
     tests: list[Wait] = field(default_factory=list)
+    _against: dict[int, list[Place]] = field(default_factory=dict)
+
+    def against(self, sign: int) -> list[Place]:
+        """Return the adds whose amount has not this sign, of a history that is complete."""
+        if sign not in self._against:
+            self._against[sign] = [place for place, amount, _ in self.adds if amount * sign < 0]
+        return self._against[sign]
+
+    @property
+    def is_read_downwards(self) -> bool:
+        """Whether to take away from the cell can let some wait pass."""
+        return any(wait.way == DOWN for wait in self.waits)
 
     @property
     def final(self) -> int:

@@ -31,7 +31,7 @@ class Sync:
         slot: the cell that it waits for or changes; -1 for none.
         guard: of a wait, the epochs in which it may pass, with their goals.
         epoch: what it adds to, or opens.
-        credits: how much it adds.
+        credits: how much it adds; less than 0 only where some wait on the cell is read downwards.
         opens: whether it is a Set.
         needs: what other tasks must have done.
         landings: the steps of its landings that others need and that may be held up, in their order.
@@ -98,8 +98,9 @@ def _changes(streams: Streams) -> dict[Place, tuple[int, int, int, bool]]:
     """Return what lets a wait go on: the cell, the epoch, how much is added to it, and whether it is a Set."""
     found: dict[Place, tuple[int, int, int, bool]] = {}
     for slot, history in streams.histories.items():
+        downwards = history.is_read_downwards
         for place, amount, epoch in history.adds:
-            if amount > 0:
+            if amount > 0 or (amount < 0 and downwards):
                 found[place] = (slot, epoch, amount, False)
         for opened in history.epochs:
             if opened.opener is not None:

@@ -23,15 +23,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from asyncsim.certify.conditions import (
+    answers_are_constant,
     cells_keep_to_their_range,
     sets_are_ordered,
-    subtractions_are_ordered,
-    tests_are_answered,
+    threats_are_ordered,
     waits_are_stable,
 )
 from asyncsim.certify.coverage import accesses_are_ordered
 from asyncsim.certify.events import Program
-from asyncsim.certify.proof import Proof, replay, take_cuts, take_epochs
+from asyncsim.certify.proof import Proof, replay, take_cuts, take_epochs, take_ways
 from asyncsim.certify.reading import RejectedError, UnreadableError, read
 from asyncsim.certify.streams import link, order_stores
 
@@ -86,6 +86,7 @@ def certify(lines: Iterable[str]) -> Certified:
     replay(proof, [(thread, count) for _, line in file.runs for thread, count in line["run"]])
     order_stores(proof)
     take_epochs(proof, file.epochs)
+    take_ways(proof, file.ways)
     take_cuts(proof, file.cuts)
     for check in CHECKS:
         check(proof)
@@ -99,9 +100,9 @@ def certify(lines: Iterable[str]) -> Certified:
 
 CHECKS: tuple[Callable[[Proof], None], ...] = (
     sets_are_ordered,
-    subtractions_are_ordered,
+    threats_are_ordered,
     waits_are_stable,
-    tests_are_answered,
+    answers_are_constant,
     cells_keep_to_their_range,
     accesses_are_ordered,
 )

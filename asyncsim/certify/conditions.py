@@ -6,7 +6,7 @@ import operator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from asyncsim.certify.proof import passes, values
+from asyncsim.certify.proof import ALWAYS, passes, values
 from asyncsim.certify.reading import RejectedError
 
 if TYPE_CHECKING:
@@ -26,38 +26,35 @@ def sets_are_ordered(proof: Proof) -> None:
                     raise RejectedError(f"nothing orders {first} and {second}, one of which Sets the cell of both")
 
 
-def subtractions_are_ordered(proof: Proof) -> None:
-    """S2: a subtraction that is not sure for a wait (or test) is ordered with it, in a strict sense."""
+def threats_are_ordered(proof: Proof) -> None:
+    """S2: a change against a wait's direction that is not sure for it is ordered with it, in a strict sense."""
     for wait in proof.run:
-        if wait.kind in ("wait", "test"):
+        if wait.kind == "wait" and proof.ways.get(wait) != ALWAYS:
+            sign = proof.sign(wait)
             for add in (add for epoch in proof.history[wait.cell] for add in epoch.adds):
-                if add.change < 0 and proof.relation(wait, add) == "free" and not strictly_ordered(proof, add, wait):
-                    raise RejectedError(f"{add} can take away what {wait} waits for")
+                against = add.change * sign < 0 and proof.relation(wait, add) == "free"
+                if against and not strictly_ordered(proof, add, wait):
+                    raise RejectedError(f"{add} can undo what {wait} waits for")
 
 
-def strictly_ordered(proof: Proof, taken: Event, wait: Event) -> bool:
-    """Say whether the subtraction has come whenever the wait is *reached*, or the wait has passed when it can.
+def strictly_ordered(proof: Proof, threat: Event, wait: Event) -> bool:
+    """Say whether the threat has come whenever the wait is *reached*, or the wait has passed when it can.
 
     That it has come whenever the wait passes is not enough: it would be pending, and could miss its moment.
     """
-    cut = proof.hold_of(taken)
-    if cut is not None:
-        reached = cut.positions[wait.thread] >= wait.index and all(cut.has(other) for other in wait.needs)
-        if not reached:
-            return True
-    return proof.before(wait, taken)
+    return proof.before_reaching(threat, wait) or proof.before(wait, threat)
 
 
 def waits_are_stable(proof: Proof) -> None:
     """S3: a pending wait does not turn from true to false; and it passes only in the epochs in which it may."""
     for wait in proof.run:
-        if wait.kind != "wait":
+        if wait.kind != "wait" or proof.ways.get(wait) == ALWAYS:
             continue
         could = False
         for number, epoch, low, high in proof.current(wait):
-            if overshoots(wait, low, high):
+            if overshoots(proof, wait, low, high):
                 raise RejectedError(f"{wait} can be overshot")
-            if could and is_undone(wait, epoch, low):
+            if could and is_undone(proof, wait, number, epoch):
                 raise RejectedError(f"{wait} can be undone by {epoch.opener}")
             can = any(passes(wait, value) for value in values(wait, low, high))
             if can and not may_pass(proof, wait, number):
@@ -65,14 +62,15 @@ def waits_are_stable(proof: Proof) -> None:
             could = could or can
 
 
-def overshoots(wait: Event, low: int, high: int) -> bool:
-    """Say whether a comparison can turn from true to false as the value grows."""
-    return any(passes(wait, a) and not passes(wait, b) for a, b in pairwise(values(wait, low, high)))
+def overshoots(proof: Proof, wait: Event, low: int, high: int) -> bool:
+    """Say whether a comparison can turn from true to false as the value moves in the wait's direction."""
+    on_the_way = values(wait, low, high)[:: proof.sign(wait)]
+    return any(passes(wait, a) and not passes(wait, b) for a, b in pairwise(on_the_way))
 
 
-def is_undone(wait: Event, epoch: Epoch, low: int) -> bool:
+def is_undone(proof: Proof, wait: Event, number: int, epoch: Epoch) -> bool:
     """Say whether the Set that opens an epoch makes a comparison false that was true before."""
-    return epoch.opener is not None and not passes(wait, low)
+    return epoch.opener is not None and not passes(wait, proof.sure(wait, number))
 
 
 def may_pass(proof: Proof, wait: Event, number: int) -> bool:
@@ -80,16 +78,18 @@ def may_pass(proof: Proof, wait: Event, number: int) -> bool:
     return len(proof.history[wait.cell]) == 1 or number in proof.epochs.get(wait, ())
 
 
-def tests_are_answered(proof: Proof) -> None:
-    """S4: a test gives the same answer in every schedule."""
-    for test in proof.run:
-        if test.kind == "test":
-            answers = set()
-            for _, epoch, low, high in proof.current(test):
-                least = low + sum(add.change for add in proof.free(test, epoch) if proof.before(add, test))
-                answers |= {passes(test, value) for value in values(test, least, high)}
-            if len(answers) != 1:
-                raise RejectedError(f"the answer of {test} depends on the schedule")
+def answers_are_constant(proof: Proof) -> None:
+    """S4: a test gives the same answer in every schedule; and a wait that is claimed always to be true is."""
+    for event in proof.run:
+        always = proof.ways.get(event) == ALWAYS
+        if event.kind == "test" or always:
+            answers = {
+                passes(event, value)
+                for _, epoch in proof.open(event)
+                for value in values(event, *proof.extent(event, epoch))
+            }
+            if len(answers) != 1 or (always and False in answers):
+                raise RejectedError(f"the answer of {event} depends on the schedule")
 
 
 def cells_keep_to_their_range(proof: Proof) -> None:
@@ -105,16 +105,24 @@ def cells_keep_to_their_range(proof: Proof) -> None:
 
 
 def _bounds(proof: Proof, epoch: Epoch, low: int, high: int) -> tuple[int, int]:
-    """Return tighter bounds where one actor alone subtracts: the extremes lie between its own adds."""
-    who = {add.thread for add in epoch.adds if add.change < 0}
-    if len(who) != 1:
-        return low, high
-    own = sorted((add for add in epoch.adds if add.thread in who), key=operator.attrgetter("index"))
-    others = [add for add in epoch.adds if add.thread not in who]
-    value, lows, highs = epoch.base, [epoch.base], [epoch.base + sum(add.change for add in epoch.adds)]
+    """Return tighter bounds where one actor alone subtracts, or alone adds: the extremes lie between its own."""
+    for sign in (1, -1):
+        who = {add.thread for add in epoch.adds if add.change * sign < 0}
+        if len(who) == 1:
+            least, most = _extremes(proof, epoch, who.pop(), sign)
+            return (least, most) if sign > 0 else (-most, -least)
+    return low, high
+
+
+def _extremes(proof: Proof, epoch: Epoch, owner: int, sign: int) -> tuple[int, int]:
+    """Return the least and the most of a cell (upside down, if the sign is -1) from which its owner alone takes."""
+    own = sorted((add for add in epoch.adds if add.thread == owner), key=operator.attrgetter("index"))
+    others = [add for add in epoch.adds if add.thread != owner]
+    value = sign * epoch.base
+    lows, highs = [value], [value + sign * sum(add.change for add in epoch.adds)]
     for add in own:
         cut = proof.hold_of(add)
-        highs.append(value + sum(other.change for other in others if cut is None or cut.has(other)))
-        value += add.change
-        lows.append(value + sum(other.change for other in others if proof.before(other, add)))
+        highs.append(value + sign * sum(other.change for other in others if cut is None or cut.has(other)))
+        value += sign * add.change
+        lows.append(value + sign * sum(other.change for other in others if proof.before(other, add)))
     return min(lows), max(highs)

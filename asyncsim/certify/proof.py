@@ -20,6 +20,10 @@ COMPARE: dict[str, Callable[[int, int], bool]] = {
 }  # fmt: skip
 
 
+DOWN, ALWAYS = "down", "always"
+"""How a wait can be read: what is taken away are its credits; it is true whatever comes."""
+
+
 class Epoch(NamedTuple):
     """The life of a cell from one Set to the next, in the order of the run: what it starts with, and what is added."""
 
@@ -66,6 +70,7 @@ class Proof:
         run: the events in their order.
         history: the epochs of each cell.
         epochs: those in which each wait on a cell with Sets may pass.
+        ways: of waits that are not read as their comparison says: DOWN or ALWAYS.
         cuts: by thread, the (index, cut) of what is held, ascending.
 
     """
@@ -76,6 +81,7 @@ class Proof:
         self.run: list[Event] = []
         self.history = [[Epoch(start, None, [])] for _, start, _, _ in program.cells]
         self.epochs: dict[Event, set[int]] = {}
+        self.ways: dict[Event, str] = {}
         self.cuts: dict[int, list[tuple[int, Cut]]] = defaultdict(list)
         self._sure: dict[tuple[Event, int], int] = {}
 
@@ -109,26 +115,43 @@ class Proof:
         quiet = at < len(quiets) and quiets[at] < wait.index
         return "sure" if change.issue is None or self.program.forwarding or quiet else "free"
 
+    def sign(self, wait: Event) -> int:
+        """Return 1 if what is added is a credit to the wait, -1 if what is taken away is."""
+        return -1 if wait.how in ("Le", "Lt") or self.ways.get(wait) == DOWN else 1
+
     def sure(self, wait: Event, number: int) -> int:
         """Return what a wait sees in an epoch before any free credit has come.
 
-        Subtractions of others count as in the run: S2 sees that they are ordered with the wait.
+        Changes of others against its direction count as in the run: S2 sees that they are ordered with the wait.
         """
         if (wait, number) not in self._sure:
             value, _, adds = self.history[wait.cell][number]
             for add in adds:
                 relation = self.relation(wait, add)
-                if relation == "sure" or (relation == "free" and add.change < 0 and add.step < wait.step):
+                against = add.change * self.sign(wait) < 0
+                if relation == "sure" or (relation == "free" and against and add.step < wait.step):
                     value += add.change
             self._sure[wait, number] = value
         return self._sure[wait, number]
 
     def free(self, wait: Event, epoch: Epoch) -> list[Event]:
         """Return the credits of an epoch of which the wait does not know whether they have come."""
-        return [add for add in epoch.adds if add.change > 0 and self.relation(wait, add) == "free"]
+        sign = self.sign(wait)
+        return [add for add in epoch.adds if add.change * sign > 0 and self.relation(wait, add) == "free"]
 
     def current(self, wait: Event) -> Iterator[Window]:
-        """Yield the epochs that can be current while a wait is pending; without cuts all can, with all credits."""
+        """Yield the epochs that can be current while a wait is pending, from what is sure to all credits that can come.
+
+        Without cuts all can be, with all credits.
+        """
+        cut, sign = self.hold_of(wait), self.sign(wait)
+        for number, epoch in self.open(wait):
+            sure = self.sure(wait, number)
+            most = sum(add.change for add in self.free(wait, epoch) if cut is None or cut.has(add))
+            yield Window(number, epoch, *(sure, sure + most)[::sign])
+
+    def open(self, wait: Event) -> Iterator[tuple[int, Epoch]]:
+        """Yield the epochs that can be current while a wait is pending, with their numbers."""
         cut, epochs = self.hold_of(wait), self.history[wait.cell]
         for number, epoch in enumerate(epochs):
             opener = epoch.opener
@@ -140,9 +163,25 @@ class Proof:
                 over = self.hold_of(closer)
                 if self.relation(wait, closer) == "sure" or (over and over.positions[wait.thread] < wait.index):
                     continue  # it is over before the wait is reached
-            low = self.sure(wait, number)
-            most = sum(add.change for add in self.free(wait, epoch) if cut is None or cut.has(add))
-            yield Window(number, epoch, low, low + most)
+            yield number, epoch
+
+    def extent(self, wait: Event, epoch: Epoch) -> tuple[int, int]:
+        """Return the least and the most that a pending wait, or a test, can see in an epoch, whatever its direction."""
+        cut = self.hold_of(wait)
+        low = high = epoch.base
+        for add in epoch.adds:
+            relation = self.relation(wait, add)
+            if relation == "after" or (relation == "free" and cut is not None and not cut.has(add)):
+                continue
+            surely = relation == "sure" or self.before_reaching(add, wait)
+            low += add.change if surely else min(add.change, 0)
+            high += add.change if surely else max(add.change, 0)
+        return low, high
+
+    def before_reaching(self, x: Event, y: Event) -> bool:
+        """Say whether y cannot even be next, with all that it needs, while x has not happened."""
+        cut = self.hold_of(x)
+        return cut is not None and not (cut.positions[y.thread] >= y.index and all(cut.has(other) for other in y.needs))
 
 
 def passes(wait: Event, value: int) -> bool:
@@ -208,6 +247,16 @@ def take_epochs(proof: Proof, lines: Lines) -> None:
         proof.epochs[wait] = set(line["epochs"])
 
 
+def take_ways(proof: Proof, lines: Lines) -> None:
+    """Take how waits are read: an Eq or Ne may be read downwards, and any wait may be claimed always to be true."""
+    for number, line in lines:
+        wait = _event(proof, line["wait"], number)
+        fits = line["way"] == ALWAYS or (line["way"] == DOWN and wait.how in ("Eq", "Ne"))
+        if wait.kind != "wait" or wait in proof.ways or not fits:
+            raise RejectedError(f"{wait} is no wait, stands here twice, or is not read so", number)
+        proof.ways[wait] = line["way"]
+
+
 def take_cuts(proof: Proof, lines: Lines) -> None:
     """Take the cuts, if they are closed."""
     threads = proof.program.threads
@@ -258,12 +307,16 @@ def escapes(proof: Proof, cut: Cut) -> Event | None:
 def is_open(proof: Proof, wait: Event, cut: Cut) -> bool:
     """Say whether a wait is true on a cut: in some epoch that has begun, enough free credits have come."""
     epochs = proof.history[wait.cell]
+    if proof.ways.get(wait) == ALWAYS:
+        return True
+    sign = proof.sign(wait)
     for number in proof.epochs.get(wait, ()) if len(epochs) > 1 else (0,):
-        opener, low = epochs[number].opener, proof.sure(wait, number)
-        enough = [value for value in values(wait, low, LARGEST) if value < LARGEST and passes(wait, value)]
+        opener, sure = epochs[number].opener, proof.sure(wait, number)
+        ends = sorted((sure, sign * LARGEST))
+        enough = [value for value in values(wait, *ends)[::sign] if abs(value) < LARGEST and passes(wait, value)]
         begun = opener is None or proof.relation(wait, opener) == "sure" or cut.has(opener)
         if begun and enough:
             come = sum(add.change for add in proof.free(wait, epochs[number]) if cut.has(add))
-            if low + come >= enough[0]:
+            if sign * (sure + come) >= sign * enough[0]:
                 return True
     return False

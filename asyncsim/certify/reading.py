@@ -4,6 +4,7 @@
     {"actor": "0", "rank": 0, "ops": [{"kind": "store", "access": [[0, "write", [0, 256]]]}, ...]}
     {"run": [[0, 3], [1, 2], [0, 1], ...]}                   actor 0 takes three steps, then actor 1 two
     {"wait": [0, 7], "epochs": [1, 2]}                       where a wait on a cell with Sets may pass
+    {"wait": [0, 9], "way": "down"}                          how a wait is read, if not as its comparison says
     {"hold": [[0, 3]], "cut": [3, 5, 5]}                     how far the actors get while that is held
 
 An event is a thread and an index. Threads are the actors, in the order of their lines, then the wires: one
@@ -65,6 +66,7 @@ class File:
     streams: Lines = field(default_factory=list)
     runs: Lines = field(default_factory=list)
     epochs: Lines = field(default_factory=list)
+    ways: Lines = field(default_factory=list)
     cuts: Lines = field(default_factory=list)
 
 
@@ -72,6 +74,7 @@ _SHAPES: dict[str, dict[str, Any]] = {
     "streams": {"actor": str, "rank": int, "ops": [_OP]},
     "runs": {"run": [(int, int)]},
     "epochs": {"wait": (int, int), "epochs": [int]},
+    "ways": {"wait": (int, int), "way": str},
     "cuts": {"hold": [(int, int)], "cut": [int]},
 }
 

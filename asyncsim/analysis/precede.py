@@ -1,0 +1,86 @@
+"""Must-happen-before: what can come while a wait is pending, as an order of all schedules says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from asyncsim.analysis.edges import Edges
+    from asyncsim.analysis.streams import Epoch, Place, Streams, Wait
+
+
+class Order(Protocol):
+    """What every schedule has in common."""
+
+    @property
+    def edges(self) -> Edges:
+        """What operations need beside program order and credits."""
+
+    def reach(self, actor: int, index: int, other: int) -> int:
+        """Return how far `other` can get, as a position in its stream, with `actor` held before `index`."""
+
+
+def precedes(order: Order, x: Place, y: Place) -> bool:
+    """Say whether y cannot execute, in any schedule, while x has not."""
+    return order.reach(x[0], x[1], y[0]) <= y[1]
+
+
+def unordered(order: Order, x: Place, y: Place) -> bool:
+    """Say whether each of the two can execute before the other."""
+    return not precedes(order, x, y) and not precedes(order, y, x)
+
+
+def precedes_reaching(order: Order, x: Place, y: Place) -> bool:
+    """Say whether y cannot even be next, with all that starting and joining let it wait for, while x has not executed.
+
+    So a stream that is started once another was joined is reached after all that the other did.
+    """
+    reached = order.reach(*x, y[0])
+    if reached != y[1]:
+        return reached < y[1]
+    return any(order.reach(*x, actor) <= index for actor, index in order.edges.get(y, ()))
+
+
+def may_be_current(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> bool:
+    """Say whether the epoch can be the cell's current one, in the wait's eyes, while the wait is pending."""
+    actor, index = wait.place
+    forwarded = streams.model.late and streams.model.forwarding
+    opener, closer = epoch.opener, epoch.closer
+    if opener is not None and not (forwarded and streams.relation(wait.place, opener) == "sure"):
+        who, when = opener
+        if order.reach(actor, index, who) <= when:
+            return False
+    if closer is None:
+        return True
+    if forwarded and streams.relation(wait.place, closer) == "sure":
+        return False
+    return order.reach(*closer, actor) >= index
+
+
+def most_credits(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> int:
+    """Return the free credits that can have come to the epoch while the wait is held."""
+    actor, index = wait.place
+    total = 0
+    for who, tally in epoch.tallies.items():
+        # A task's adds are all free or all own; a wire has but one.
+        if who != actor and streams.relation(wait.place, (who, tally.indexes[0])) == "free":
+            total += tally.credits_before(order.reach(actor, index, who), wait.sign)
+    return total
+
+
+def extent(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> tuple[int, int]:
+    """Return the least and the most that a pending wait, or a test, can see in an epoch.
+
+    What has surely come when it is reached counts for both; what may have come, for the one or the other.
+    """
+    low = high = epoch.base
+    for who, tally in epoch.tallies.items():
+        reached = order.reach(*wait.place, who)
+        for at, amount in zip(tally.indexes, tally.amounts, strict=True):
+            relation = streams.relation(wait.place, (who, at))
+            if relation == "after" or (relation == "free" and at >= reached):
+                continue
+            sure = relation == "sure" or precedes_reaching(order, (who, at), wait.place)
+            low += amount if sure else min(amount, 0)
+            high += amount if sure else max(amount, 0)
+    return low, high

@@ -1,0 +1,109 @@
+"""What can disturb a wait while it is pending (S2, S3), and whether it needs to wait at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from asyncsim.analysis.guards import may_turn_false, sure_value
+from asyncsim.analysis.precede import extent, may_be_current, most_credits, precedes, precedes_reaching
+from asyncsim.analysis.streams import ALWAYS, NEVER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from asyncsim.analysis.precede import Order
+    from asyncsim.analysis.streams import Epoch, Place, Streams, Wait
+
+
+def threats(streams: Streams, order: Order, wait: Wait) -> Iterator[Place]:
+    """Yield S2: each change against the wait's direction, by another actor, that is not ordered with it."""
+    if wait.way in (ALWAYS, NEVER):
+        return
+    for place in streams.histories[wait.slot].against(wait.sign):
+        if streams.relation(wait.place, place) == "free" and not strictly_ordered(order, place, wait.place):
+            yield place
+
+
+def strictly_ordered(order: Order, threat: Place, wait: Place) -> bool:
+    """S2: the threat was executed whenever the wait is *reached*, or the wait whenever the threat can be."""
+    return precedes_reaching(order, threat, wait) or precedes(order, wait, threat)
+
+
+def undone(streams: Streams, order: Order, wait: Wait) -> tuple[Place, bool] | None:
+    """Return S3: what can make the wait false again before it is noticed, and whether that is a Set; else None."""
+    op = wait.event.op
+    epochs = streams.histories[wait.slot].epochs
+    if wait.way in (ALWAYS, NEVER) or (len(epochs) == 1 and op.how not in ("Eq", "Ne")):
+        return None
+    passable = False
+    for epoch in epochs:
+        if not may_be_current(streams, order, wait, epoch):
+            continue
+        sure = sure_value(streams, wait, epoch)
+        most = most_credits(streams, order, wait, epoch)
+        if passable and epoch.opener is not None and not holds(op.how, op.amount, sure):
+            return epoch.opener, True
+        if may_turn_false(wait, sure, most):
+            culprit = _last_credit(streams, order, wait, epoch)
+            if culprit is not None:
+                return culprit, False
+        low, high = sorted((sure, sure + wait.sign * most))
+        passable = passable or can_hold(op.how, op.amount, low, high)
+    return None
+
+
+def is_disturbed(streams: Streams, order: Order, wait: Wait) -> bool:
+    """Say whether S2 or S3 finds something."""
+    return any(True for _ in threats(streams, order, wait)) or undone(streams, order, wait) is not None
+
+
+def constant(streams: Streams, order: Order, wait: Wait) -> str | None:
+    """Return ALWAYS or NEVER where every value that the wait can see gives the same answer; else None."""
+    answers = {
+        answer
+        for epoch in streams.histories[wait.slot].epochs
+        if may_be_current(streams, order, wait, epoch)
+        for answer in answers_to(wait.event.op.how, wait.event.op.amount, *extent(streams, order, wait, epoch))
+    }
+    if len(answers) != 1:
+        return None
+    return ALWAYS if True in answers else NEVER
+
+
+def holds(how: str, amount: int, value: int) -> bool:
+    """Say what the comparison says of a value."""
+    return answers_to(how, amount, value, value) == {True}
+
+
+def can_hold(how: str, amount: int, low: int, high: int) -> bool:
+    """Say whether the comparison can be true of a value between `low` and `high`."""
+    return True in answers_to(how, amount, low, high)
+
+
+def answers_to(how: str, amount: int, low: int, high: int) -> set[bool]:
+    """Return what the comparison can say for values between `low` and `high`."""
+    inside = low <= amount <= high
+    if how in ("Eq", "Ne"):
+        equal = {True, False} if inside and low != high else {inside}
+        return equal if how == "Eq" else {not answer for answer in equal}
+    if how in ("Ge", "Lt"):
+        at_least = {value >= amount for value in (low, high)}
+        return at_least if how == "Ge" else {not answer for answer in at_least}
+    above = {value > amount for value in (low, high)}
+    return above if how == "Gt" else {not answer for answer in above}
+
+
+def _last_credit(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> Place | None:
+    """Return a foreign credit of the epoch that can come while the wait is pending: the last of the first actor."""
+    actor, index = wait.place
+    for who, tally in epoch.tallies.items():
+        if streams.relation(wait.place, (who, tally.indexes[0])) == "free":
+            reached = order.reach(actor, index, who)
+            come = [
+                at
+                for at, amount in zip(tally.indexes, tally.amounts, strict=True)
+                if amount * wait.sign > 0 and at < reached
+            ]
+            if come:
+                return who, come[-1]
+    return None
