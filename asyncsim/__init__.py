@@ -25,8 +25,9 @@ from asyncsim.machine.stream import Stream, StreamBarrier
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.trace.declare import Group, Signal, Window
 from asyncsim.trace.errors import AsyncsimError, DivergenceError, KernelError, MisuseError, RefusedError, TraceError
-from asyncsim.trace.finding import RAW, WAR, WAW, Expected, Finding
+from asyncsim.trace.finding import RAW, WAR, WAW, Expected, Finding, Side
 from asyncsim.trace.op import ATOMIC_ADD, SET
+from asyncsim.trace.region import Cell, Condition, Region
 from asyncsim.trace.version import VERSION
 from asyncsim.trace.world import SignalView, WindowView, World
 
@@ -44,6 +45,8 @@ __all__ = [
     "AsyncsimError",
     "AtomicAdd",
     "Case",
+    "Cell",
+    "Condition",
     "DivergenceError",
     "Expected",
     "Fifo",
@@ -55,9 +58,11 @@ __all__ = [
     "Rank",
     "ReduceOp",
     "RefusedError",
+    "Region",
     "Report",
     "Run",
     "Set",
+    "Side",
     "Signal",
     "SignalView",
     "Stream",

@@ -63,7 +63,7 @@ def _shares(case: Case, call: int, rank: int, want: Array) -> list[Array] | None
     try:
         for peer in range(case.ranks):
             alone = [x if number == peer else np.zeros_like(x) for number, x in enumerate(copied(xs))]
-            shares.append(np.asarray(golden(alone)[rank]).astype(np.float32))
+            shares.append(np.asarray(list(golden(alone))[rank]).astype(np.float32))
     except (ArithmeticError, LookupError, TypeError, ValueError):
         return None  # a golden need not take zeros
     kernel = case.kernel

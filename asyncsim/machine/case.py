@@ -51,6 +51,7 @@ class Case:
         """Refuse what cannot be run."""
         if not isinstance(self.kernel, Kernel):
             raise MisuseError(f"{self.kernel!r} is no kernel; decorate it with @kernel(memory=[...])")
+        self.kernel.check_signature()
         if isinstance(self.calls, bool) or not isinstance(self.calls, int) or self.calls < 1:
             raise MisuseError(f"calls={self.calls!r}; a kernel is called at least once")
         model_of(self.memory)

@@ -15,7 +15,7 @@ from asyncsim.machine.case import MISSING, Run, checked, copied
 from asyncsim.machine.edit import Editor
 from asyncsim.machine.effect import Immediate
 from asyncsim.machine.failure import FOREIGN, kernel_error
-from asyncsim.machine.forgotten import NoticedRank
+from asyncsim.machine.forgotten import NoticedRank, forgotten_in
 from asyncsim.machine.gate import Effects, Gate
 from asyncsim.machine.memory import Memory
 from asyncsim.machine.onward import Onward
@@ -162,8 +162,13 @@ class Course:
         return self._case.kernel.start(rank, copied(self._inputs[call][home]), self._case.views(home))
 
     def _take(self, place: Place, call: int, value: Any) -> None:  # noqa: ANN401 - checked here
-        # Copied, as what a kernel returns may be an array that its next call uses again.
-        self._outputs[call][place.rank.actor.rank] = copied(checked(value))
+        try:
+            # Copied, as what a kernel returns may be an array that its next call uses again.
+            self._outputs[call][place.rank.actor.rank] = copied(checked(value))
+        except MisuseError as error:
+            if found := forgotten_in([value]):
+                raise MisuseError(f"it returns what is no value yet: {found}") from error
+            raise
 
     def _begin(self, stream: Stream[Any], parent: Member) -> None:
         """Let a stream begin that its parent has started, when the parent stands at the gate again."""

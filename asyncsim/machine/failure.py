@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import linecache
+import re
 from typing import TYPE_CHECKING
 
+from asyncsim.machine.forgotten import forgotten_in
 from asyncsim.machine.site import module_name, shown_path
 from asyncsim.trace.errors import KernelError, MisuseError
 
@@ -17,6 +19,9 @@ FOREIGN = "the kernel awaits something that is no operation of its rank; a kerne
 _NOT_THE_AUTHORS = ("asyncsim", "trio", "asyncio", "numpy", "ml_dtypes")
 """Packages an error may come out of, where the author's line is the one that called them."""
 
+_UNAWAITED = re.compile(r"\b(coroutine|generator)\b|dtype\('O'\)")
+"""What Python and numpy say of a value that is an operation: its await was forgotten."""
+
 _NO_LOOP = ("must be called from async context", "no running event loop")
 """What trio and asyncio say where they are awaited and no loop of theirs runs."""
 
@@ -25,6 +30,7 @@ def kernel_error(error: BaseException, actor: Actor, call: int, trace: Trace | N
     """Say which rank failed, in which call, and on which line of the author's."""
     where = ""
     module = ""
+    values: list[object] = []
     step = error.__traceback__
     while step is not None:
         frame = step.tb_frame
@@ -34,6 +40,7 @@ def kernel_error(error: BaseException, actor: Actor, call: int, trace: Trace | N
             where = f" at {shown_path(filename, module)}:{step.tb_lineno}"
             line = linecache.getline(filename, step.tb_lineno).strip()
             where += f" ({line})" if line else ""
+            values += frame.f_locals.values()
         step = step.tb_next
     if isinstance(error, RuntimeError) and str(error) in _NO_LOOP and module.partition(".")[0] in ("trio", "asyncio"):
         # Awaited in a loop of its own it would have come to the engine, and been refused there in these words.
@@ -41,6 +48,8 @@ def kernel_error(error: BaseException, actor: Actor, call: int, trace: Trace | N
         foreign.__cause__ = error
         error = foreign
     message = f"rank {actor.rank} failed in call {call}{where}: {type(error).__name__}: {error}"
+    if _UNAWAITED.search(str(error)) and (found := forgotten_in(values)):
+        message = f"{message}; {found}"
     failure = KernelError(message, rank=actor.rank, call=call, trace=trace)
     failure.__cause__ = error
     return failure

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import sys
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,10 @@ from asyncsim.trace.digest import check_nesting
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.finding import Expected
 
-Inputs = Callable[[int, int, np.random.Generator], Sequence[Any]]
-"""(P, call, rng) -> one input a rank: an array, or a tuple of arrays."""
-Golden = Callable[[Sequence[Any]], Sequence[Any]]
-"""The inputs of all ranks -> the output of each rank."""
+Inputs = Callable[[int, int, np.random.Generator], Iterable[Any]]
+"""(P, call, rng) -> one input a rank, as a list or as the rows of an array: each an array, or a tuple of arrays."""
+Golden = Callable[[Any], Iterable[Any]]
+"""The inputs of all ranks, a list -> the output of each rank, likewise."""
 
 
 _SOURCES: MutableMapping[Callable[..., Any], str] = WeakKeyDictionary()
@@ -125,6 +126,27 @@ class Kernel:
         params = {**self.params, **changes}
         return replace(self, params=params, about=about, given_name=name, home=home, **own)
 
+    def check_signature(self) -> None:
+        """Refuse a program that cannot be called as it will be: with the rank, the input if there is one, the memory.
+
+        Raises:
+            MisuseError: it names too few parameters, too many, or others than it is given.
+
+        """
+        given = ["rank", *(["x"] if self.inputs is not None else []), *(declared.name for declared in self.memory)]
+        signature = inspect.signature(self.program)
+        try:
+            signature.bind(*given, **self.params)
+        except TypeError as error:
+            code = self.program.__code__
+            named = [*(name if name.isidentifier() else "_" for name in given), *(["*"] if self.params else [])]
+            right = ", ".join([*named, *(f"{name}={value!r}" for name, value in self.params.items())])
+            raise MisuseError(
+                f"{self.ref}: async def {code.co_name}{signature} at {Path(code.co_filename).name}:"
+                f"{code.co_firstlineno} cannot be called with {_called(self)}: {error}; "
+                f"write: async def {code.co_name}({right})"
+            ) from error
+
     def start(self, rank: Any, x: Any, views: Sequence[Any]) -> Any:  # noqa: ANN401 - a coroutine of any result
         """Return the coroutine of one call on one rank."""
         if self.inputs is None:
@@ -184,6 +206,14 @@ def _raised(error: Exception) -> str:
         step = step.tb_next
     line = f" at line {step.tb_lineno} of {Path(step.tb_frame.f_code.co_filename).name}" if step is not None else ""
     return f"{type(error).__name__}{line}: {error}"
+
+
+def _called(kernel: Kernel) -> str:
+    """Say what a program is called with: the rank, an input, and its memory by name."""
+    memory = ", ".join(declared.name for declared in kernel.memory)
+    inputs = ", one input (inputs=)" if kernel.inputs is not None else ""
+    params = f", and {', '.join(f'{name}=' for name in kernel.params)}" if kernel.params else ""
+    return f"the rank{inputs} and the memory {memory}{params}" if memory else f"the rank{inputs}{params}"
 
 
 def _declared(memory: Any) -> tuple[Declaration, ...]:  # noqa: ANN401 - whatever the author wrote

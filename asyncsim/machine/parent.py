@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from types import coroutine as operation
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from asyncsim.machine.arguments import shown
 from asyncsim.machine.member import Member
+from asyncsim.machine.operation import operation
 from asyncsim.machine.stream import Stream, StreamBarrier
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.op import JOIN, START, SYNC, Op

@@ -9,7 +9,6 @@ gave, so a kernel does not know which engine it runs on.
 
 from __future__ import annotations
 
-from types import coroutine as operation  # what is awaited; a coroutine of its own around it would cost as much again
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from numpy import ndarray
@@ -26,6 +25,7 @@ from asyncsim.machine.arguments import (
     written_by,
 )  # fmt: skip
 from asyncsim.machine.block import cells_of, conditions_of, notifies, waits
+from asyncsim.machine.operation import operation
 from asyncsim.machine.parent import Parent
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.op import (
