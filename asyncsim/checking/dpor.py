@@ -30,6 +30,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.contents import Contents
+from asyncsim.checking.met import Meetings
 from asyncsim.checking.prefixes import Learnt, Prefix, Step
 from asyncsim.checking.relation import BLOCKING, Relation, holds
 from asyncsim.checking.trail import Trail, members
@@ -106,6 +107,7 @@ class Tree:
     Attributes:
         over: nothing is left.
         outgrown: the search has learnt what its prefix does not know, and is over.
+        meetings: the races of the executions that were made.
 
     """
 
@@ -118,6 +120,7 @@ class Tree:
         self.path: list[Branching] = []
         self.trail = Trail(self.relation, self.starts)
         self._contents = Contents(case)
+        self.meetings = Meetings(forwards=self.relation.forwards)
         self.redundant = self.over = self.outgrown = False
         self._fresh = True
         self._shared = 0  # so many steps were taken apart after an earlier execution
@@ -227,6 +230,7 @@ class Tree:
 
     def _take_apart(self, waiting: Sequence[Op]) -> None:
         """Plan what the races of the present execution ask for."""
+        self.meetings.take(self.trail, self._shared)
         for step, op in enumerate(self.trail.ops):
             if op.kind in BLOCKING:
                 self._undo_before_wait(op, step)

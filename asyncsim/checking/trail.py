@@ -35,6 +35,7 @@ class Trail:
         previous: for each step, the step before it of the same actor; for the first of a stream or
             wire, the one that started or issued it; None for the first of a rank.
         counts: how many steps each actor has taken.
+        indexes: for each step, how many its actor had taken before it.
 
     """
 
@@ -45,6 +46,7 @@ class Trail:
         self.races: list[list[int]] = []
         self.previous: list[int | None] = []
         self.counts: dict[str, int] = {}
+        self.indexes: list[int] = []
         self._relation = relation
         self._starts = starts
         self._at: dict[Place, list[int]] = {}
@@ -62,6 +64,7 @@ class Trail:
             if op.kind != START:
                 self._underway.give_back(op, children)
             self.before.pop()
+            self.indexes.pop()
             self.races.pop()
             previous = self.previous.pop()
             self.counts[op.actor.name] -= 1
@@ -100,6 +103,7 @@ class Trail:
         self._last |= dict.fromkeys(children, step)
         self._children.append(children)
         self.counts[op.actor.name] = index + 1
+        self.indexes.append(index)
         for place in places_of(op):
             self._at.setdefault(place, []).append(step)
 

@@ -6,12 +6,15 @@ without it. A relation that looks at the present value loses schedules in partia
 
 from __future__ import annotations
 
+from itertools import product, starmap
 from typing import TYPE_CHECKING
 
 from asyncsim.trace.op import ATOMIC_ADD, LAND, LOCAL, NOTIFY, PUT_SIGNAL, SET, WAIT
 from asyncsim.trace.region import ADD, READ, WRITE, spans_overlap
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from asyncsim.trace.op import Op
     from asyncsim.trace.region import Access
 
@@ -34,14 +37,14 @@ def conflict(a: Op, b: Op) -> bool:
         return True
     if not a.accesses or not b.accesses:
         return False
+    return any(starmap(accesses_conflict, meeting_accesses(a, b)))
+
+
+def meeting_accesses(a: Op, b: Op) -> Iterator[tuple[Access, Access]]:
+    """Yield what the one touches at its own step with what the other does, each in the other's eyes."""
     # What lands late for its own rank (an atomic add, a non-blocking get) meets a local store when that lands, too.
     own = a.actor.rank == b.actor.rank and not (_lands_remotely(a) or _lands_remotely(b))
-    others = present_accesses(b, own=own)
-    for access in present_accesses(a, own=own):
-        for other in others:
-            if accesses_conflict(access, other):
-                return True
-    return False
+    return product(present_accesses(a, own=own), present_accesses(b, own=own))
 
 
 def changes_commute(a: Op, b: Op) -> bool:

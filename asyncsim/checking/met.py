@@ -1,0 +1,128 @@
+"""Races that an exhaustive exploration meets: pairs of accesses that can both be next.
+
+In an execution two conflicting accesses of which nothing happened in between can be brought together: do
+what happened before either of them, and nothing else. So every race that some schedule has shows in one of
+the executions that are explored, without any analysis but the order that the search keeps anyway.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from asyncsim.checking.trail import members
+from asyncsim.trace.conflict import accesses_conflict, meeting_accesses
+from asyncsim.trace.op import FETCH, LAND, POLL
+from asyncsim.trace.region import ADD, READ, spans_overlap
+
+if TYPE_CHECKING:
+    from asyncsim.checking.trail import Trail
+    from asyncsim.trace.op import Op
+    from asyncsim.trace.region import Access
+
+RACE, SUM = "race", "order-dependent-sum"
+Meant = tuple[str, int, str, tuple[object, ...]]
+"""An operation of any schedule: its actor, its place in the actor's stream, its kind and its regions."""
+Pair = tuple[str, Meant, Meant]
+"""A race or order-dependent sum, and its two operations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """How the two operations of a pair are brought together.
+
+    Args:
+        choices: of an execution that has both.
+        first, second: their steps in it.
+        before: the steps that have to come before one of them, as a bit set.
+
+    """
+
+    choices: tuple[str, ...]
+    first: int
+    second: int
+    before: int
+
+    @property
+    def together(self) -> list[str]:
+        """The choices after which both are next."""
+        return [self.choices[step] for step in members(self.before)]
+
+    @property
+    def actors(self) -> tuple[str, str]:
+        """Who they are."""
+        return self.choices[self.first], self.choices[self.second]
+
+
+class Meetings:
+    """The pairs of an exploration.
+
+    Args:
+        forwards: an actor sees its own writes before they land.
+
+    Attributes:
+        found: each pair, with where it was met first.
+
+    """
+
+    def __init__(self, *, forwards: bool) -> None:
+        """Start with none."""
+        self.found: dict[Pair, Met] = {}
+        self._forwards = forwards
+
+    def take(self, trail: Trail, start: int) -> None:
+        """Note the pairs of an execution whose later operation is not among its first `start` steps."""
+        choices: tuple[str, ...] = ()
+        for second in range(start, len(trail.ops)):
+            for first in trail.races[second]:
+                kind = self._kind(trail, first, second)
+                if kind is None:
+                    continue
+                one, other = sorted((_meant(trail, first), _meant(trail, second)), key=lambda meant: meant[:2])
+                if (kind, one, other) not in self.found:
+                    choices = choices or tuple(op.actor.name for op in trail.ops)
+                    before = (trail.before[first] | trail.before[second]) & ~(1 << first)
+                    self.found[kind, one, other] = Met(choices, first, second, before)
+
+    def _kind(self, trail: Trail, first: int, second: int) -> str | None:
+        a, b = trail.ops[first], trail.ops[second]
+        if not (a.accesses and b.accesses) or POLL in (a.kind, b.kind):
+            return None
+        kind = None
+        for x, y in meeting_accesses(a, b):
+            if accesses_conflict(x, y) and not (
+                self._is_forwarded(trail, first, b, y) or self._is_forwarded(trail, second, a, x)
+            ):
+                return RACE
+            if _sum_depends(x, y):
+                kind = SUM
+        return kind
+
+    def _is_forwarded(self, trail: Trail, landing: int, op: Op, access: Access) -> bool:
+        """Say whether an access reads what its own actor has issued: it sees that early, unless it is fetched."""
+        wire = trail.ops[landing].actor
+        previous = trail.previous[landing]
+        return (
+            self._forwards
+            and access.mode == READ
+            and trail.ops[landing].kind == LAND
+            and wire.name.partition(">")[0] == op.actor.name
+            and previous is not None
+            and trail.ops[previous].kind != FETCH
+        )
+
+
+def _sum_depends(x: Access, y: Access) -> bool:
+    """Say whether both add floating-point numbers to one place."""
+    return (
+        x.mode == y.mode == ADD
+        and x.region.dtype.kind not in "biu"
+        and x.region.slot == y.region.slot
+        and spans_overlap(x.region.spans, y.region.spans)
+    )
+
+
+def _meant(trail: Trail, step: int) -> Meant:
+    op = trail.ops[step]
+    places = tuple((access.mode, access.region.slot, access.region.spans) for access in op.accesses)
+    return (op.actor.name, trail.indexes[step], op.kind, places)
