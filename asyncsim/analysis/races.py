@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from asyncsim.analysis.group import Suspect
 from asyncsim.analysis.precede import unordered
-from asyncsim.trace.conflict import accesses_conflict, present_accesses
+from asyncsim.trace.conflict import accesses_conflict, meeting_accesses, present_accesses
 from asyncsim.trace.op import FETCH, LAND, POLL, WAIT
 from asyncsim.trace.region import ADD, READ, SYMBOLS, spans_overlap
 
@@ -52,6 +52,14 @@ def races(streams: Streams, order: Order) -> Iterator[Suspect]:
                 yield suspect
     # Two operations that race in one place and add up in another are a race.
     yield from (suspect for pair, suspect in sums.items() if pair not in raced)
+
+
+def suspect_at(streams: Streams, x: Place, y: Place, *, both_add: bool) -> Suspect:
+    """Return the suspect of two operations that are known to race, or to add up in either order."""
+    for first, second in meeting_accesses(streams.event(x).op, streams.event(y).op):
+        if both_add or accesses_conflict(first, second):
+            return _suspect(streams, (x, y), (first, second), both_add=both_add)
+    raise RuntimeError(f"{streams.event(x).op} and {streams.event(y).op} do not conflict")
 
 
 def _overlapping(streams: Streams) -> Iterator[tuple[_Entry, _Entry]]:

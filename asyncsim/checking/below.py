@@ -14,8 +14,9 @@ from asyncsim.trace.errors import AsyncsimError, DivergenceError, MisuseError
 from asyncsim.trace.event import STOPPED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from asyncsim.checking.met import Met, Pair
     from asyncsim.checking.outcome import Judge
     from asyncsim.checking.tally import Progress
     from asyncsim.machine.case import Run
@@ -49,7 +50,8 @@ class Searched(Part):
     """What a search below a prefix showed: a part whose failures go by their kind.
 
     Args:
-        numbers, ends, results: the behaviours, ends and results of `asyncsim.checking.exhaust.Exhausted`.
+        numbers, ends, contents, results, races: the behaviours, ends, contents, results and races of
+            `asyncsim.checking.exhaust.Exhausted`.
         limited: something was not seen to its end.
         endless: how many executions were cut short.
         rest: what is left; None if nothing is.
@@ -61,7 +63,9 @@ class Searched(Part):
 
     numbers: frozenset[int] = frozenset()
     ends: frozenset[str] = frozenset()
+    contents: frozenset[str] = frozenset()
     results: frozenset[str] = frozenset()
+    races: Mapping[Pair, Met] = field(default_factory=dict)
     limited: bool = False
     endless: int = 0
     rest: Prefix | None = None
@@ -109,7 +113,9 @@ async def _search(
         first={kind_of(failure): failure for failure in found.failures},
         numbers=found.behaviours,
         ends=found.ends,
+        contents=found.contents,
         results=found.results,
+        races=found.races,
         limited=exploring.limited,
         endless=exploring.endless,
         rest=exploring.rest,

@@ -14,6 +14,7 @@ from asyncsim.checking.outcome import Judge
 from asyncsim.checking.report import EXHAUSTED, PROVED, REFUTED, SURVIVED, Report
 from asyncsim.checking.scope import explanation, proof_scope, unheard
 from asyncsim.checking.second import Second
+from asyncsim.checking.settling import doubt
 from asyncsim.checking.suspects import SHRINK_STEPS, Suspects
 from asyncsim.checking.undecided import SAMPLES, Undecided
 from asyncsim.machine.case import Case
@@ -157,16 +158,19 @@ class _Check:
             proved = False
             try:
                 await self._judge_run(fair, of_fair)
-                while left:
-                    await self.suspects.look(left[0], exact=analysis.exact, steps=len(reference.choices))
-                    del left[0]
+                try:
+                    while left:
+                        await self.suspects.look(left[0], exact=analysis.exact, steps=len(reference.choices))
+                        del left[0]
+                finally:
+                    doubt(account.findings)
                 if reference is not fair and not account.refuted:
                     await self._judge_run(reference, analysis)
                 sound = analysis.clean and reference.ending == COMPLETE
                 if sound and not account.findings:
                     self.later = Second(self.case, self.judge, account).look(reference)
                 proved = sound and not account.findings
-                scope = proof_scope(reference) if proved else await self.undecided.look(reference)
+                scope = proof_scope(reference) if proved else await self.undecided.look(reference, fair)
             except KeyboardInterrupt:
                 account.interrupt()
                 self.suspects.leave(left, exact=analysis.exact)

@@ -24,11 +24,13 @@ from asyncsim.trace.finding import Finding
 from asyncsim.trace.late import model_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from asyncsim.checking.met import Met, Pair
     from asyncsim.checking.outcome import Judge
     from asyncsim.checking.prefixes import Learnt, Prefix
     from asyncsim.machine.case import Case, Run
+    from asyncsim.machine.memory import Tile
     from asyncsim.trace.op import Op
     from asyncsim.trace.world import Actor
 
@@ -48,8 +50,10 @@ class Exhausted:
         estimate: of a complete exploration, how many inequivalent executions there are; else how many are to be
             made in all, redundant ones included: Knuth's estimate from the branches seen so far, which may be far off.
         ends: a digest of every end state: ending, outputs, windows, cells.
+        contents: a digest of the outputs and windows of every end state.
         results: a digest of the outputs of every end state.
         failures: the first execution of each kind of failure.
+        races: the pairs of accesses that were seen to race, each with where they meet.
         interrupted: Ctrl-C ended it early.
         endless: how many executions were cut short, since they became much longer than the fair run.
 
@@ -60,8 +64,10 @@ class Exhausted:
     complete: bool
     estimate: int
     ends: frozenset[str]
+    contents: frozenset[str]
     results: frozenset[str]
     failures: tuple[Failure, ...]
+    races: Mapping[Pair, Met]
     interrupted: bool = False
     endless: int = 0
 
@@ -156,6 +162,7 @@ class Exhausting:
         self._behaviours: set[int] = set()
         self._over = self._limited = self._interrupted = False
         self._ends: set[str] = set()
+        self._contents: set[str] = set()
         self._results: set[str] = set()
         self._failures: dict[str, Failure] = {}
         self._judged: set[str] = set()
@@ -176,14 +183,19 @@ class Exhausting:
         complete = self._over and not self._limited and not self._tree.outgrown
         return Exhausted(
             self._executions, frozenset(self._behaviours), complete, self._estimate(complete=complete),
-            frozenset(self._ends), frozenset(self._results), tuple(self._failures.values()), self._interrupted,
-            self.endless,
+            frozenset(self._ends), frozenset(self._contents), frozenset(self._results), tuple(self._failures.values()),
+            dict(self._tree.meetings.found), self._interrupted, self.endless,
         )  # fmt: skip
 
     @property
     def over(self) -> bool:
         """Whether nothing is left to run, or is worth it: too many executions had to be cut short."""
         return self._over or self._over_long
+
+    @property
+    def outgrown(self) -> bool:
+        """Whether it was given up, since it learnt what its prefix does not know."""
+        return self._tree.outgrown
 
     @property
     def limited(self) -> bool:
@@ -257,14 +269,15 @@ class Exhausting:
             choices = tuple(op.actor.name for op in self._tree.trail.ops)
             self._failures[kind] = Failure(finding, choices, NAME, ending or STOPPED)
 
-    def _add_end(self, ending: str, outputs: Sequence[str], windows: Sequence[object]) -> None:
+    def _add_end(self, ending: str, outputs: Sequence[str], windows: Sequence[Tile]) -> None:
         trail = self._tree.trail
         everything = (1 << len(trail.ops)) - 1
         cells = [str(trail.value(slot, everything)) for slot in range(len(self._tree.starts))]
-        result = " ".join((ending, *outputs))
-        self._results.add(digest_bytes(result.encode()))
-        contents = b"".join(array.tobytes() for array in windows)  # type: ignore[attr-defined]
-        self._ends.add(digest_bytes(f"{result} {' '.join(cells)} ".encode() + contents))
+        result = digest_bytes(" ".join((ending, *outputs)).encode())
+        windows_too = digest_bytes(b"".join((result.encode(), *(array.tobytes() for array in windows))))
+        self._results.add(result)
+        self._contents.add(windows_too)
+        self._ends.add(digest_bytes(f"{windows_too} {' '.join(cells)}".encode()))
 
 
 class Walk:

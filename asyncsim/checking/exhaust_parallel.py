@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from concurrent.futures import Executor
 
+    from asyncsim.checking.met import Met, Pair
     from asyncsim.checking.outcome import Judge
     from asyncsim.checking.part import Failure, Part
     from asyncsim.machine.case import Case
@@ -145,8 +146,10 @@ class Dividing:
         self._behaviours: frozenset[int] = frozenset()
         self._limited = self._interrupted = False
         self._ends: frozenset[str] = frozenset()
+        self._contents: frozenset[str] = frozenset()
         self._results: frozenset[str] = frozenset()
         self._failures: dict[str, Failure] = {}
+        self._races: dict[Pair, Met] = {}
         self._open: list[tuple[Prefix, int]] = []
         """What is left, with how many executions that may be."""
         self._round: dict[int, Searched] = {}
@@ -176,8 +179,8 @@ class Dividing:
         complete = not self._open and not self._limited and not self._interrupted
         estimate = len(self._behaviours) if complete else self._estimate()
         return Exhausted(
-            self._executions, self._behaviours, complete, estimate, self._ends, self._results,
-            tuple(self._failures.values()), self._interrupted, self._endless,
+            self._executions, self._behaviours, complete, estimate, self._ends, self._contents, self._results,
+            tuple(self._failures.values()), self._races, self._interrupted, self._endless,
         )  # fmt: skip
 
     def _interrupt(self) -> None:
@@ -190,8 +193,9 @@ class Dividing:
         """Keep what the executions have shown that were made here; they will be made again."""
         self._executions = self._repeated = explored.executions
         self._behaviours = explored.behaviours
-        self._ends, self._results = explored.ends, explored.results
+        self._ends, self._contents, self._results = explored.ends, explored.contents, explored.results
         self._failures = {kind_of(failure): failure for failure in explored.failures}
+        self._races = dict(explored.races)
         self._open = [(Prefix(Learnt()), explored.estimate)]
 
     async def _explore(self, learnt: Learnt, budget: int) -> Learnt:
@@ -254,9 +258,11 @@ class Dividing:
             raise DivergenceError(reason, step=step)
         self._executions += searched.count
         self._behaviours |= searched.numbers
+        self._races = {**searched.races, **self._races}
         self._limited |= searched.limited
         self._endless += searched.endless
         self._ends |= searched.ends
+        self._contents |= searched.contents
         self._results |= searched.results
         for key, failure in searched.first.items():
             if key not in self._failures:

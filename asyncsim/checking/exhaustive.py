@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.deaf import Deaf, ctrl_c_afterwards
@@ -13,6 +14,7 @@ from asyncsim.checking.outcome import Judge
 from asyncsim.checking.report import EXHAUSTED, REFUTED, SURVIVED, Report
 from asyncsim.checking.sampling import Sampling
 from asyncsim.checking.scope import apart, exhaustion_scope, exploration_scope
+from asyncsim.checking.settling import Settling
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.trace.errors import DivergenceError
@@ -27,8 +29,9 @@ if TYPE_CHECKING:
     from asyncsim.checking.exhaust import Exhausted
     from asyncsim.checking.part import Failure
     from asyncsim.checking.tally import Progress
-    from asyncsim.machine.case import Case
+    from asyncsim.machine.case import Case, Run
     from asyncsim.machine.simulate import Engine
+    from asyncsim.trace.event import Trace
 
 BUDGET = 100_000
 """How many executions it makes at most; a check, which tries it when a proof fails, is content with fewer."""
@@ -75,6 +78,7 @@ async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user'
     judge = Judge(case)
     judge.take_as_reference(fair)
     deaf = Deaf()
+    more = 0
     try:
         explored = await exhaust_parallel.aio(
             case, judge, budget=budget, jobs=jobs, executor=executor, progress=progress, found=keep, deaf=deaf
@@ -84,7 +88,14 @@ async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user'
             sampling = Sampling(case, judge, keeper)
             await sampling.run(iter(plan), len(plan), None)
             findings += sampling.findings()
-        scope = _scope(explored, case, failed=bool(findings)) + apart(0 if findings else len(plan))
+        settling = Settling(judge, _trace(fair), keeper, findings, explored)
+        try:
+            more = 0 if explored.interrupted else await settling.settle()
+        except KeyboardInterrupt:
+            deaf.begin()
+            explored = replace(explored, interrupted=True)
+        failed = any(finding.harmful for finding in findings)
+        scope = _scope(explored, case, failed=failed) + apart(0 if failed else len(plan))
     except DivergenceError as error:
         why = f"the same schedule does not give the same run again: {error}"
         findings.append(Finding("hidden-state", why, harmful=True))
@@ -98,11 +109,17 @@ async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user'
         scope,
         findings,
         judge.notes(fair),
-        schedules=1 + (explored.executions if explored is not None else 0),
+        schedules=1 + more + (explored.executions if explored is not None else 0),
         steps=len(fair.choices),
         seconds=time.perf_counter() - started,
         interrupted=explored is not None and explored.interrupted,
     )
+
+
+def _trace(run: Run) -> Trace:
+    if run.trace is None:
+        raise RuntimeError("the run was not recorded")
+    return run.trace
 
 
 def _scope(explored: Exhausted, case: Case, *, failed: bool) -> str:

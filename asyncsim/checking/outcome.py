@@ -115,6 +115,11 @@ class Judge:
             self._reference = run.outputs
             self._reference_digests = self.digests(run)
 
+    @property
+    def silent(self) -> bool:
+        """Whether the reference returned nothing, so that what it left in the windows is all that it made."""
+        return self._reference is not None and all(y is None for ys in self._reference for y in ys)
+
     def is_reference(self, run: Run) -> bool:
         """Say whether a run gave the bits of the reference."""
         return self._reference is not None and self.digests(run) == self._reference_digests

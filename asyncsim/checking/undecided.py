@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from asyncsim.checking import settling
 from asyncsim.checking.deaf import ctrl_c_afterwards
 from asyncsim.checking.exhaust import Exhausting
 from asyncsim.checking.later import stream_plan
@@ -72,17 +73,27 @@ class Undecided:
         self._samples = samples
         self._progress = progress
 
-    async def look(self, reference: Run) -> str:
-        """Explore, if nothing harmful was shown so far, and say what was done; empty if Ctrl-C ended it at once."""
+    async def look(self, reference: Run, fair: Run) -> str:
+        """Explore, if nothing harmful was shown so far, and say what was done; empty if Ctrl-C ended it at once.
+
+        Args:
+            reference: the run that was analysed.
+            fair: by which races are named.
+
+        """
         account = self._account
         account.leave()
         steps = max(len(reference.choices), 1)
         self.explored = not account.refuted
+        if account.refuted:
+            await self._settle(None, fair)
+            return "a schedule that shows it was run"
         hidden = any(finding.kind == "hidden-state" for finding in account.findings)  # then nothing is exhaustive
         explored = None
         budget = min(BUDGET, EXHAUST_STEPS // steps) if self._budget is None else self._budget
-        if not account.refuted and not hidden and budget:
+        if not hidden and budget:
             explored = await self._exhaust(budget)
+            await self._settle(explored, fair)
             if explored is not None and explored.complete and not account.refuted:
                 await self._try(plan := stream_plan(reference))
                 if not account.refuted:
@@ -93,6 +104,17 @@ class Undecided:
         if account.interrupted:
             return ""
         return await self._sample(steps, "" if explored is None else f"{exploration_scope(explored, self._case)}; ")
+
+    async def _settle(self, explored: Exhausted | None, fair: Run) -> None:
+        """Tell the races that were met, and what each finding about an order does."""
+        account = self._account
+        if account.interrupted or fair.trace is None:
+            return
+        budget = settling.BUDGET if self._budget is None else min(self._budget, settling.BUDGET)
+        doing = settling.Settling(self._judge, fair.trace, self._keeper, account.findings, explored, budget)
+        account.begin("following of both orders")
+        account.schedules += await doing.settle()
+        account.leave()
 
     async def _exhaust(self, budget: int) -> Exhausted | None:
         """Explore exhaustively until something fails, or it turns out to be too much; None if runs do not repeat."""

@@ -44,7 +44,7 @@ _JOINTS = {
     JOIN: " stream ",
     SYNC: " at ",
 }
-_HARM = {True: "harmful", False: "benign here", None: "harm not decided"}
+_HARM = {True: "harmful", False: "benign here", None: "not shown to be harmful"}
 _ORDERED = ("race", "signal-race", "unstable-wait", "order-dependent-sum")
 _BENIGN = "both orders give the same bits here, so no result shows it; it is still a race, and nothing is proved"
 

@@ -1,0 +1,162 @@
+"""Settling what a finding about an order does, after all exploration: benign, harmful, or not shown to be harmful.
+
+Two schedules with the same bits do not make a race benign. It is called so where every inequivalent execution ends
+alike, or where both of its orders were followed to all their ends, and these are the same; and harmful where they are
+not. Else it is not shown to be harmful, which says nothing.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from asyncsim.analysis.analyse import ORDER_FINDINGS
+from asyncsim.checking.deaf import ctrl_c_afterwards
+from asyncsim.checking.ends import NOT_FOLLOWED, Ends, Shown
+from asyncsim.checking.meeting import Meeting
+from asyncsim.checking.raced import Raced
+from asyncsim.machine.simulate import simulate
+from asyncsim.schedulers.choices import Choices
+from asyncsim.schedulers.fair import FairAtLast
+from asyncsim.schedulers.lenient import Lenient
+from asyncsim.trace.errors import KernelError
+from asyncsim.trace.event import STOPPED
+
+if TYPE_CHECKING:
+    from asyncsim.checking.exhaust import Exhausted
+    from asyncsim.checking.keep import Keeper
+    from asyncsim.checking.outcome import Judge
+    from asyncsim.trace.event import Trace
+    from asyncsim.trace.finding import Finding, Side
+
+BUDGET, STEPS = 400, 40_000
+"""How many executions, and about how many steps, it may take to follow the orders of all findings of a check."""
+
+
+@dataclass(slots=True)
+class Settling:
+    """Settles the findings of one case.
+
+    Args:
+        judge: of its runs; it knows the fair one.
+        fair: the fair run, recorded.
+        keeper: keeps the witnesses.
+        findings: what was found by now; settled in place, and added to.
+        explored: what an exhaustive exploration has shown; None: there was none.
+        budget: how many executions may be made to follow orders.
+
+    """
+
+    judge: Judge
+    fair: Trace
+    keeper: Keeper
+    findings: list[Finding]
+    explored: Exhausted | None = None
+    budget: int = BUDGET
+
+    async def settle(self) -> int:
+        """Add the races that the exploration met, settle all; return how many executions that took.
+
+        Raises:
+            DivergenceError: the kernel did not do the same again under the same schedule.
+            KeyboardInterrupt: Ctrl-C came; what is not settled by then is not called benign.
+
+        """
+        explored = self.explored
+        raced = None
+        if explored is not None:
+            raced = Raced(self.judge.case, self.fair, explored.races)
+            await self._add(raced, complete=explored.complete)
+        ends = Ends(self.judge, min(self.budget, STEPS // max(self.judge.steps, 1)))
+        for number, finding in enumerate(self.findings):
+            if finding.kind in ORDER_FINDINGS and finding.harmful is None:
+                self.findings[number] = await self._settled(finding, raced, ends)
+        return ends.executions
+
+    async def _add(self, raced: Raced, *, complete: bool) -> None:
+        """Add the races that are not told yet; where all were met, their number is that of the pairs."""
+        told = {_place(finding): number for number, finding in enumerate(self.findings)}
+        for finding in await raced.findings():
+            number = told.get(_place(finding))
+            if number is None:
+                self.findings.append(finding)
+                self.findings[-1] = await self._shown(finding, raced)
+            elif complete:
+                self.findings[number] = self.findings[number].with_(pairs=finding.pairs)
+
+    async def _shown(self, finding: Finding, raced: Raced) -> Finding:
+        """Return a race with a schedule in which its sides come the other way round than in the fair run."""
+        met = raced.meeting(finding.sides)
+        if met is None:
+            return finding
+        first, second = finding.sides
+        prefix = [*met.together, second.actor, first.actor]
+        choices = Choices(FairAtLast(Lenient([(name, 1) for name in prefix]), len(prefix)))
+        ending = None
+        with suppress(KernelError):
+            ending = (await simulate.aio(self.judge.case, choices, engine="direct", notice=False)).ending
+        return await self.keeper.keep(finding, choices.choices, ending=ending)
+
+    async def _settled(self, finding: Finding, raced: Raced | None, ends: Ends) -> Finding:
+        explored = self.explored
+        if explored is not None and explored.complete and not explored.failures and len(explored.contents) == 1:
+            words = f"the same bits in all {explored.inequivalent} inequivalent executions"
+            return finding.with_(harmful=False, shown=words)
+        if not finding.examples or len(finding.sides) != 2:  # noqa: PLR2004 - a pair
+            return finding
+        shown: list[Shown] = []
+        for sides in finding.examples:
+            together = await self._together(sides, raced)
+            if together is None:
+                shown.append(Shown(None, NOT_FOLLOWED))
+                continue
+            shown.append(await ends.of(together, sides[0].actor, sides[1].actor))
+            if shown[-1].harmful:
+                return await self._harmful(finding.with_(sides=sides), shown[-1])
+        worst = next((one for one in shown if one.harmful is None), shown[0])
+        if worst.harmful is False and finding.pairs > len(shown):
+            worst = Shown(None, f"{worst.words} (in {len(shown)} of {finding.pairs} pairs; the others were not run)")
+        return finding.with_(harmful=worst.harmful, shown=_joined(finding.shown, worst))
+
+    async def _harmful(self, finding: Finding, shown: Shown) -> Finding:
+        found = finding.with_(harmful=True, shown=shown.words)
+        if shown.failure is None:
+            return found
+        ending = None if shown.failure.ending == STOPPED else shown.failure.ending
+        with ctrl_c_afterwards():  # a witness that was begun is written
+            return await self.keeper.keep(found, shown.failure.choices, ending=ending)
+
+    async def _together(self, sides: tuple[Side, ...], raced: Raced | None) -> list[str] | None:
+        """Return the choices after which both sides are next; None: they were not brought together."""
+        met = None if raced is None else raced.meeting(sides)
+        if met is not None:
+            return met.together
+        first, second = sides
+        meeting = Meeting(first, second, 2 * self.judge.steps)
+        choices = Choices(meeting)
+        with suppress(KernelError):
+            await simulate.aio(self.judge.case, choices, engine="direct", notice=False)
+        if not meeting.met:
+            return None
+        done = [step for step, name in enumerate(choices.choices) if name == first.actor]
+        return choices.choices[: done[first.index]]
+
+
+def doubt(findings: list[Finding]) -> None:
+    """Take back that findings about an order are benign, if only two schedules have shown so."""
+    for number, finding in enumerate(findings):
+        if finding.kind in ORDER_FINDINGS and finding.harmful is False:
+            findings[number] = finding.with_(harmful=None)
+
+
+def _joined(told: str, shown: Shown) -> str:
+    """Say what two schedules showed, and what following them did, unless that says all."""
+    if shown.harmful is False or not told:
+        return shown.words
+    return told if shown.words in told else f"{told}; {shown.words}"
+
+
+def _place(finding: Finding) -> tuple[object, ...]:
+    """Return what two findings have in common that differ only in rank or element, or in which side comes first."""
+    return finding.kind, finding.scope, finding.window, frozenset(side.at for side in finding.sides)
