@@ -34,7 +34,7 @@ def facts(explored):
     kinds = {failure.finding.kind for failure in explored.failures}
     if "overflow" in kinds:
         return explored.complete, "overflow"
-    return explored.complete, explored.ends, explored.results, kinds
+    return explored.complete, explored.ends, explored.results, explored.behaviours, set(explored.races), kinds
 
 
 @kernel(memory=[data])

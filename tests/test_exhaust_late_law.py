@@ -1,4 +1,4 @@
-"""The law of exhaustive exploration where writes land late, with streams: every final state, in few runs.
+"""The law of exhaustive exploration where writes land late, with streams: every final state and race, in few runs.
 
 1,200 programs in an ordinary run, beside the 800 of `test_exhaust_law`; 20,000 with ``--thorough``. What the
 oracle does not know (polls) is compared there with every run of the machine itself.
@@ -19,6 +19,7 @@ from late_runs import MEMORIES, Names, kernel_of
 from late_toy import parse
 
 from asyncsim.checking.exhaust import exhaust
+from asyncsim.checking.met import RACE, Meetings
 from asyncsim.checking.outcome import Judge
 from asyncsim.checking.relation import Relation
 from asyncsim.checking.underway import Underway
@@ -70,9 +71,15 @@ async def mistakes_of(program: Program, memory: str, counts: Counter[str], limit
     runs = interleavings(program, MEMORIES[memory])
     counts.update(
         executions=explored.executions, redundant=explored.redundant, finals=len(truth.finals), interleavings=runs,
-        streams=len(program.actors) > len(program.ranks), deadlocks=truth.deadlocks > 0,
+        streams=len(program.actors) > len(program.ranks), deadlocks=truth.deadlocks > 0, races=len(truth.races),
     )  # fmt: skip
     mistakes = [] if explored.complete else ["it did not come to an end"]
+    names = Names(program)
+    told = [pair for kind, *pair in explored.races if kind == RACE]
+    races = {frozenset(names.step(name, index) for name, index, *_ in pair) for pair in told}
+    for what, pairs in (("missed", truth.races - races), ("false", races - truth.races)):
+        if pairs:
+            mistakes.append(f"{what} races: {sorted(map(sorted, pairs))}")
     if ends != set(truth.finals):
         mistakes.append(f"it reaches {len(ends)} final states of {len(truth.finals)}")
     # Executions that were made before it was learnt who adds to own memory count as redundant.
@@ -118,6 +125,7 @@ def test_the_law(pytestconfig, capsys):
     assert every["left out"] < 0.03 * every["programs"]
     assert every["redundant"] < 0.1 * every["executions"]
     assert every["streams"] > 0.1 * every["programs"]
+    assert every["races"] > 0.5 * every["programs"]
     assert every["deadlocks"] > 0.1 * every["programs"]
 
 
@@ -166,6 +174,7 @@ def no(*_: Any) -> bool:
 @pytest.mark.parametrize(
     ("owner", "rule", "instead"),
     [
+        (Meetings, "_is_forwarded", no),
         (Relation, "eyes_meet", no),
         (Relation, "tighten", no),
         (Underway, "awaited", nothing),

@@ -78,7 +78,7 @@ def test_the_commands_take_it(tmp_path):
     shown = run("explain", buggy)
     assert shown.exit_code == 1
     assert shown.output.startswith("1 finding  shift.cu:shift, P = 3, 2 calls, sc\n  read from 24 steps recorded else")
-    assert "1. WAR race, next call: 3 pairs, harm not decided\n" in shown.output
+    assert "1. WAR race, next call: 3 pairs, not shown to be harmful\n" in shown.output
     assert "said by the analysis; no run has shown it yet\n" in shown.output
     shown = run("explain", fixed, "--json")
     assert shown.exit_code == 0

@@ -88,7 +88,7 @@ def test_the_verdict_fits_one_line_and_says_when_it_was_interrupted():
         ({"pairs": 1, "harmful": False}, "WAR race, next call: 1 pair, benign here"),
         (
             {"kind": "signal-race", "hazard": None, "pairs": 1, "harmful": None},
-            "signal-race, next call: harm not decided",
+            "signal-race, next call: not shown to be harmful",
         ),
         (
             {"kind": "deadlock", "hazard": None, "scope": None, "sides": (FAST,), "pairs": 3},

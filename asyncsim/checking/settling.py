@@ -24,6 +24,8 @@ from asyncsim.trace.errors import KernelError
 from asyncsim.trace.event import STOPPED
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from asyncsim.checking.exhaust import Exhausted
     from asyncsim.checking.keep import Keeper
     from asyncsim.checking.outcome import Judge
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
 
 BUDGET, STEPS = 400, 40_000
 """How many executions, and about how many steps, it may take to follow the orders of all findings of a check."""
+
+
+def _nothing() -> None:
+    """Nobody watches."""
 
 
 @dataclass(slots=True)
@@ -55,8 +61,11 @@ class Settling:
     explored: Exhausted | None = None
     budget: int = BUDGET
 
-    async def settle(self) -> int:
+    async def settle(self, begin: Callable[[], None] = _nothing) -> int:
         """Add the races that the exploration met, settle all; return how many executions that took.
+
+        Args:
+            begin: called if executions are made.
 
         Raises:
             DivergenceError: the kernel did not do the same again under the same schedule.
@@ -68,9 +77,17 @@ class Settling:
         if explored is not None:
             raced = Raced(self.judge.case, self.fair, explored.races)
             await self._add(raced, complete=explored.complete)
+        left = [n for n, found in enumerate(self.findings) if found.kind in ORDER_FINDINGS and found.harmful is None]
+        if explored is not None and explored.complete and not explored.failures and len(explored.contents) == 1:
+            words = f"the same bits in all {explored.inequivalent} inequivalent executions"
+            for number in left:
+                self.findings[number] = self.findings[number].with_(harmful=False, shown=words)
+            return 0
         ends = Ends(self.judge, min(self.budget, STEPS // max(self.judge.steps, 1)))
-        for number, finding in enumerate(self.findings):
-            if finding.kind in ORDER_FINDINGS and finding.harmful is None:
+        for number in left:
+            finding = self.findings[number]
+            if finding.examples and len(finding.sides) == 2:  # noqa: PLR2004 - a pair
+                begin()
                 self.findings[number] = await self._settled(finding, raced, ends)
         return ends.executions
 
@@ -99,12 +116,6 @@ class Settling:
         return await self.keeper.keep(finding, choices.choices, ending=ending)
 
     async def _settled(self, finding: Finding, raced: Raced | None, ends: Ends) -> Finding:
-        explored = self.explored
-        if explored is not None and explored.complete and not explored.failures and len(explored.contents) == 1:
-            words = f"the same bits in all {explored.inequivalent} inequivalent executions"
-            return finding.with_(harmful=False, shown=words)
-        if not finding.examples or len(finding.sides) != 2:  # noqa: PLR2004 - a pair
-            return finding
         shown: list[Shown] = []
         for sides in finding.examples:
             together = await self._together(sides, raced)

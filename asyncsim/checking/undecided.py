@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -112,8 +113,7 @@ class Undecided:
             return
         budget = settling.BUDGET if self._budget is None else min(self._budget, settling.BUDGET)
         doing = settling.Settling(self._judge, fair.trace, self._keeper, account.findings, explored, budget)
-        account.begin("following of both orders")
-        account.schedules += await doing.settle()
+        account.schedules += await doing.settle(partial(account.begin, "following of both orders"))
         account.leave()
 
     async def _exhaust(self, budget: int) -> Exhausted | None:

@@ -99,7 +99,7 @@ def _left(row: Row, kernel: Kernel) -> list[str]:
 
 def _guard(row: Row, guard: Guard) -> str:
     """Say in a few words what goes wrong."""
-    harm = {True: "", False: " (benign here)", None: " (harm not decided)"}[guard.finding.harmful]
+    harm = {True: "", False: " (benign here)", None: " (not shown to be harmful)"}[guard.finding.harmful]
     if guard.what == CREDITS:
         return f"credits: some are left over{harm}"
     if guard.when == "within a later call" and row.part.kind == CREDITS:
