@@ -106,9 +106,7 @@ async def mistakes_of(program: Program, sums: Counter[str]) -> list[str]:
         finals=len(truth), races=len(explored.races),
     )  # fmt: skip
     mistakes = [] if explored.complete else ["it did not come to an end"]
-    mistakes += [
-        f"{what}: {sorted(map(sorted, pairs))}" for what, pairs in wrong_pairs(program, explored).items() if pairs
-    ]
+    mistakes += wrong_pairs(program, everything, explored)
     if settled(finals) != settled(truth):
         mistakes.append(f"it reaches {len(finals)} final states of {len(truth)}")
     # Executions that were made before it was learnt that a cell can overflow count as redundant.
