@@ -197,7 +197,7 @@ def test_a_kernel_that_issues_the_operations_is_vouched_for(of_builtin: Any) -> 
         (command.GOOD, {"source": "0" * 16}, "the source of kernels.reduce_scatter:builtin is 0000000000000000"),
         (command.GOOD, {"calls": 1}, "operations of actor 0"),
         (command.GOOD, {"calls": 3}, "goes on after the 44 steps of the certificate"),
-        (command.GOOD, {"ranks": 3}, "goes on after the 44 steps of the certificate"),
+        (command.GOOD, {"ranks": 3}, "it is of 3 ranks, and has the operations of 2"),
     ],
 )
 def test_what_is_of_another_kernel_or_case_is_rejected(

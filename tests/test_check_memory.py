@@ -15,9 +15,10 @@ from command import GOOD, ROOT, run, start_process
 from asyncsim.checking.footprint import BESIDE, COMPACT_STEP, EVENT_STEP, footprint, is_compact
 from asyncsim.checking.stage import Stage
 from asyncsim.checking.tally import Progress
-from asyncsim.cli import memory, room, ticker
-from asyncsim.cli.memory import available, resident, size_text
+from asyncsim.cli import room, ticker
+from asyncsim.machine import free as memory
 from asyncsim.machine.case import Case
+from asyncsim.machine.free import available, resident, size_text
 from kernels.reduce_scatter import builtin
 
 MEASURE = """

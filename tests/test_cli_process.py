@@ -22,8 +22,7 @@ def test_the_statuses_of_a_process():
 def test_a_process_with_a_bug_leaves_with_3():
     code = (
         "import asyncsim.cli.list as page\n"
-        "def broken(): raise RuntimeError('oh no')\n"
-        "page.all_kernels = broken\n"
+        "exec(\"def all_kernels(): raise RuntimeError('oh no')\", vars(page))\n"
         "from asyncsim.cli.main import main\n"
         "main(['list'])"
     )

@@ -10,7 +10,7 @@ import sys
 import pytest
 from command import GOOD, ROOT, run, run_process
 
-from asyncsim.frontends.streams import Lent, flush_streams, streams_lent
+from asyncsim.trace.lent import Lent, flush_streams, streams_lent
 
 START = """
 import builtins, contextlib, io, sys

@@ -33,7 +33,7 @@ from asyncsim.certify.coverage import accesses_are_ordered
 from asyncsim.certify.events import Program
 from asyncsim.certify.proof import Proof, replay, take_cuts, take_epochs, take_ways
 from asyncsim.certify.reading import RejectedError, UnreadableError, read
-from asyncsim.certify.streams import link, order_stores
+from asyncsim.certify.streams import check_ranks, link, order_stores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -81,6 +81,7 @@ def certify(lines: Iterable[str]) -> Certified:
     """
     file = read(lines)
     streams = [stream for _, stream in file.streams]
+    check_ranks(file.header, streams)
     proof = Proof(Program(file.header, streams))
     link(proof.program, streams)
     replay(proof, [(thread, count) for _, line in file.runs for thread, count in line["run"]])

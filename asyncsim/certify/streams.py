@@ -11,11 +11,22 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.certify.events import PEERS
-from asyncsim.certify.reading import RejectedError
+from asyncsim.certify.reading import RejectedError, UnreadableError
 
 if TYPE_CHECKING:
     from asyncsim.certify.events import Event, Program
     from asyncsim.certify.proof import Proof
+
+
+def check_ranks(header: dict[str, Any], streams: list[dict[str, Any]]) -> None:
+    """Refuse what is about nothing, or leaves out a rank: an actor that does nothing has a line, too."""
+    if header["calls"] < 1:
+        raise UnreadableError(f"it is of {header['calls']} calls; a kernel is called at least once", 1)
+    if not any(stream["ops"] for stream in streams):
+        raise RejectedError("there is no operation in it, so it is about nothing")
+    found = len({stream["rank"] for stream in streams})
+    if found != header["ranks"]:
+        raise RejectedError(f"it is of {header['ranks']} ranks, and has the operations of {found}")
 
 
 def link(program: Program, streams: list[dict[str, Any]]) -> None:

@@ -29,9 +29,12 @@ if TYPE_CHECKING:
     from asyncsim.machine.kernel import Kernel
     from asyncsim.machine.simulate import Engine
 
-__all__ = ["RUNS", "Failure", "Progress", "explore"]
+__all__ = ["MOST_JOBS", "MOST_RUNS", "RUNS", "Failure", "Progress", "explore"]
 
 RUNS = 200
+MOST_RUNS = 10**9
+"""Of a millisecond each, so many schedules take eleven days."""
+MOST_JOBS = 1024
 
 
 @Blocking
@@ -90,10 +93,12 @@ async def explore(  # noqa: PLR0913 - each is a choice of the user's
         TraceError: the journal is damaged before its last line.
 
     """
-    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
-        raise MisuseError(f"runs={runs!r}; explore at least one schedule")
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 0:
-        raise MisuseError(f"jobs={jobs!r}; give how many processes may run schedules, or 0 for one a core")
+    if isinstance(runs, bool) or not isinstance(runs, int) or not 0 < runs <= MOST_RUNS:
+        raise MisuseError(f"runs={runs!r}; explore at least one schedule, and at most {MOST_RUNS}")
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or not 0 <= jobs <= MOST_JOBS:
+        raise MisuseError(
+            f"jobs={jobs!r}; give how many processes may run schedules, at most {MOST_JOBS}, or 0 for one a core"
+        )
     started = time.perf_counter()
     case = Case(kernel, ranks, calls, memory, seed)
     if exhaustive:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 from asyncsim.machine.kernel import Kernel, kernels_of
 from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.guest import GUEST, author_place, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -131,13 +132,15 @@ def _import(place: str) -> ModuleType:
     if not all(part.isidentifier() for part in place.split(".")):
         raise MisuseError(_no_module(place, shipped))
     try:
-        with _importable(Path.cwd(), first=False):
+        with _importable(Path.cwd(), first=False), GUEST:
             return importlib.import_module(place)
     except ModuleNotFoundError as error:
         if error.name is not None and f"{place}.".startswith(f"{error.name}."):
             raise MisuseError(_no_module(place, shipped)) from error
         raise MisuseError(f"{place} cannot be imported: {_reason(error)}") from error
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise MisuseError(f"{place} cannot be imported: {_reason(error)}") from error
 
 
@@ -186,10 +189,12 @@ def _load(place: str) -> ModuleType:
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     linecache.checkcache(path)
     try:
-        with _importable(file.resolve().parent, first=True):
+        with _importable(file.resolve().parent, first=True), GUEST:
             loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         del sys.modules[name]
+        if isinstance(error, KeyboardInterrupt):
+            raise
         raise MisuseError(f"{path} cannot be loaded: {_reason(error)}{_relative(error)}") from error
     return module
 
@@ -224,7 +229,8 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         return f"{error.filename}:{error.lineno}: {error.msg}"
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "importlib" not in f.filename]
-    return f"{type(error).__name__}: {error} ({frames[-1].filename}:{frames[-1].lineno})"
+    place = author_place(error) or (frames[-1].filename, frames[-1].lineno)
+    return f"{said(error)} ({place[0]}:{place[1]})"
 
 
 # ---- names

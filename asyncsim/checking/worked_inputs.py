@@ -26,7 +26,9 @@ DTYPES = ("int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "
 RANKS, SIZE = 3, 2
 MOST_RANKS = 64
 """More than that nobody reads."""
-_SETTING = re.compile(r"\s*(\d+)\s*,\s*(\d+)\s*=\s*(\S+)\s*")
+MOST_ELEMENTS = 100_000
+"""Nor so many numbers."""
+_SETTING = re.compile(r"\s*(\d{1,9})\s*,\s*(\d{1,9})\s*=\s*(\S+)\s*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +92,12 @@ def _inputs(asked: Asked, op: ReduceOp | None) -> list[Tile]:
         ranks, size = (RANKS if asked.ranks is None else asked.ranks), (SIZE if asked.size is None else asked.size)
         if not 1 <= ranks <= MOST_RANKS or size < 0:
             raise MisuseError(f"{ranks} ranks with {size} elements: give 1 to {MOST_RANKS} ranks, and a size >= 0")
-        return _powers_of_ten(ranks, size * chunks_of(asked.collective, ranks), _dtype_for(asked, op, "i"))
+        count = size * chunks_of(asked.collective, ranks)
+        if ranks * count > MOST_ELEMENTS:
+            raise MisuseError(
+                f"--size {size}: these are {ranks * count} numbers on {ranks} ranks; give at most {MOST_ELEMENTS}"
+            )
+        return _powers_of_ten(ranks, count, _dtype_for(asked, op, "i"))
     table = read_table(asked.file)
     ranks = len(table)
     if asked.ranks not in (None, ranks):
@@ -168,7 +175,7 @@ def _in_range(number: int, dtype: np.dtype[Any]) -> bool:
 
 def _number(text: str) -> int | float | None:
     """Return the number that a text means; None if it means none."""
-    for meaning in (int, float):
+    for meaning in (int, float) if text.isascii() else ():
         try:
             return meaning(text)
         except ValueError:

@@ -9,10 +9,12 @@ import click
 
 from asyncsim.checking.check import check
 from asyncsim.checking.deaf import lasting_deafness
+from asyncsim.checking.explore import MOST_RUNS
 from asyncsim.cli.certify import write_certificate
 from asyncsim.cli.completion import complete_kernels
 from asyncsim.cli.field import show_field
 from asyncsim.cli.judge import judge_all
+from asyncsim.cli.numbers import Whole
 from asyncsim.cli.options import Options, engine_option, shared_options_and_auto
 from asyncsim.cli.outputs import check_outputs
 from asyncsim.cli.room import room_watched
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     help="Write a proof that `asyncsim certify` checks; of one kernel at one P.",
 )
 @click.option(
-    "--budget", type=click.IntRange(min=0), metavar="N",
+    "--budget", type=Whole(min=0, max=MOST_RUNS), metavar="N",
     help="How many executions may be explored where one run does not decide; 0: none.  "
     "[default: a few seconds' worth, at most 2000]",
 )  # fmt: skip

@@ -9,6 +9,7 @@ import click
 from asyncsim.checking.cost import ALGORITHMS, compare, cost
 from asyncsim.checking.locate import locate
 from asyncsim.cli.completion import complete_kernels
+from asyncsim.cli.numbers import Amount, Whole, whole_list
 from asyncsim.trace.price import ALPHA, BETA, GAMMA, Price
 from asyncsim.views.cost import card_text, comparison_text
 
@@ -20,10 +21,7 @@ def _numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> t
     """Return the positive integers of a list; empty if it is not given."""
     if value is None:
         return ()
-    try:
-        numbers = tuple(int(part) for part in value.split(","))
-    except ValueError:
-        numbers = ()
+    numbers = whole_list(value)
     if not numbers or min(numbers) < 1:
         raise click.BadParameter(f"{value!r}; give integers of at least 1, such as 4 or 2,4,8")
     return numbers
@@ -34,13 +32,11 @@ def _numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> t
 @click.option("--table", type=click.Choice(list(ALGORITHMS)), help="Lay the algorithms for a collective side by side.")
 @click.option("-P", "--ranks", callback=_numbers, metavar="N[,N…]", help="How many ranks.  [default: 4]")
 @click.option("--bytes", "sizes", callback=_numbers, metavar="N[,N…]", help="Of a table: bytes of one rank's input.")
-@click.option(
-    "--calls", type=click.IntRange(min=1), default=1, show_default=True, help="Of a card: calls back to back."
-)
-@click.option("--alpha", type=click.FloatRange(min=0), default=ALPHA, show_default=True, help="Seconds a message.")
-@click.option("--beta", type=click.FloatRange(min=0), default=BETA, show_default=True, help="Seconds a byte moved.")
-@click.option("--gamma", type=click.FloatRange(min=0), default=GAMMA, show_default=True, help="Seconds a byte reduced.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the inputs.")
+@click.option("--calls", type=Whole(min=1), default=1, show_default=True, help="Of a card: calls back to back.")
+@click.option("--alpha", type=Amount(min=0), default=ALPHA, show_default=True, help="Seconds a message.")
+@click.option("--beta", type=Amount(min=0), default=BETA, show_default=True, help="Seconds a byte moved.")
+@click.option("--gamma", type=Amount(min=0), default=GAMMA, show_default=True, help="Seconds a byte reduced.")
+@click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the inputs.")
 @click.option("--json", "as_json", is_flag=True, help="Print an array of JSON objects, one a card.")
 def cost_command(  # noqa: PLR0913 - one argument an option
     kernels: tuple[str, ...],

@@ -11,10 +11,11 @@ import click
 
 from asyncsim.checking.deaf import lasting_deafness
 from asyncsim.checking.exhaustive import BUDGET
-from asyncsim.checking.explore import RUNS, Progress, explore
+from asyncsim.checking.explore import MOST_JOBS, MOST_RUNS, RUNS, Progress, explore
 from asyncsim.checking.parallel import cores
 from asyncsim.cli.completion import complete_kernels, complete_schedulers
 from asyncsim.cli.judge import judge_all
+from asyncsim.cli.numbers import Whole, whole
 from asyncsim.cli.options import Options, engine_option, shared_options
 
 if TYPE_CHECKING:
@@ -30,9 +31,12 @@ def _jobs(ctx: click.Context, param: click.Parameter, value: str) -> int:  # noq
     """Return a number of processes, with the cores of this machine in the place of 0 or auto."""
     if value in ("0", "auto"):
         return cores()
-    if not value.isdecimal():
-        raise click.BadParameter(f"{value!r} is no number of processes; give an integer such as 4, or auto")
-    return int(value)
+    jobs = whole(value)
+    if jobs is None or not 0 < jobs <= MOST_JOBS:
+        raise click.BadParameter(
+            f"{value!r} is no number of processes; give an integer such as 4, at most {MOST_JOBS}, or auto"
+        )
+    return jobs
 
 
 @contextmanager
@@ -71,7 +75,7 @@ def dask_executor(address: str | None) -> Iterator[tuple[Executor, int] | None]:
     "--scheduler", metavar="NAME[:arg=value]", shell_complete=complete_schedulers,
     help="Who goes next, such as random or pct:depth=3.",
 )  # fmt: skip
-@click.option("--runs", type=click.IntRange(min=1), default=RUNS, show_default=True, help="How many schedules.")
+@click.option("--runs", type=Whole(min=1, max=MOST_RUNS), default=RUNS, show_default=True, help="How many schedules.")
 @click.option(
     "--jobs",
     callback=_jobs,
@@ -101,7 +105,7 @@ def dask_executor(address: str | None) -> Iterator[tuple[Executor, int] | None]:
     "--exhaustive", is_flag=True, help="Run every inequivalent execution instead; without --scheduler and --resume."
 )
 @click.option(
-    "--budget", type=click.IntRange(min=1), default=BUDGET, show_default=True,
+    "--budget", type=Whole(min=1, max=MOST_RUNS), default=BUDGET, show_default=True,
     help="How many executions --exhaustive may take.",
 )  # fmt: skip
 @engine_option

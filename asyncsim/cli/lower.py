@@ -9,6 +9,7 @@ import click
 from asyncsim.checking.locate import locate
 from asyncsim.checking.lower import lower
 from asyncsim.cli.completion import complete_kernels
+from asyncsim.cli.numbers import Whole
 from asyncsim.views.lower import diff_text, lower_text
 
 TWO = 2
@@ -17,10 +18,10 @@ TWO = 2
 @click.command("lower")
 @click.argument("kernels", metavar="KERNEL...", nargs=-1, required=True, shell_complete=complete_kernels)
 @click.option("--diff", is_flag=True, help="Lay two kernels side by side.")
-@click.option("--rank", type=click.IntRange(min=0), default=0, show_default=True, help="Whose primitives.")
-@click.option("--call", type=click.IntRange(min=0), default=0, show_default=True, help="Which call, from 0.")
-@click.option("-P", "--ranks", type=click.IntRange(min=1), default=4, show_default=True, help="How many ranks.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the inputs.")
+@click.option("--rank", type=Whole(min=0), default=0, show_default=True, help="Whose primitives.")
+@click.option("--call", type=Whole(min=0), default=0, show_default=True, help="Which call, from 0.")
+@click.option("-P", "--ranks", type=Whole(min=1), default=4, show_default=True, help="How many ranks.")
+@click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the inputs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: one object for one kernel, else an array.")
 def lower_command(  # noqa: PLR0913 - one argument an option
     kernels: tuple[str, ...], *, diff: bool, rank: int, call: int, ranks: int, seed: int, as_json: bool

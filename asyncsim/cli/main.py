@@ -18,6 +18,7 @@ import click
 from asyncsim import __version__
 from asyncsim.cli import bash  # noqa: F401 - click asks for completion before it asks for a command
 from asyncsim.trace.errors import AsyncsimError
+from asyncsim.trace.guest import author_place, raised, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -87,7 +88,9 @@ class _Guarded(click.Group):
         """Run the command, and turn what it raises into a message and a status."""
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
+        except (click.ClickException, click.exceptions.Exit, click.Abort) as error:
+            if author_place(error) is not None:  # click is not for us alone
+                _fail(ctx, raised(error), BAD_INPUT)
             raise
         except BrokenPipeError:  # the reader of our output left: nothing is wrong, and nobody listens
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -98,7 +101,13 @@ class _Guarded(click.Group):
             _fail(ctx, f"{error.filename}: {error.strerror}" if error.filename else str(error), BAD_INPUT)
         except KeyboardInterrupt as error:  # its text says where, if that is known
             _fail(ctx, f"interrupted {error}".rstrip(), INTERRUPTED)
-        except Exception as error:  # noqa: BLE001 - the last resort
+        except MemoryError:
+            _fail(ctx, "there is too little memory for this; judge fewer or smaller ranks, calls or windows", BAD_INPUT)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the last resort
+            place = author_place(error)
+            if place is not None or isinstance(error, SystemExit):  # an object of the author's, in our hands
+                where = "" if place is None else f"{place[0]}:{place[1]}: "
+                _fail(ctx, f"{where}{said(error)}", BAD_INPUT)
             traceback.print_exc()
             _fail(ctx, f"this is a bug of asyncsim, not of your kernel: {type(error).__name__}: {error}", OUR_BUG)
 

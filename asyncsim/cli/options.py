@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from asyncsim.checking.models import AUTO
+from asyncsim.cli.numbers import Whole, whole_list
 from asyncsim.machine.simulate import ENGINES
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.late import MODELS, model_of
@@ -44,7 +45,7 @@ class Options:
 
 def _rank_counts(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...]:  # noqa: ARG001 - click's signature
     """Return each P of ``4`` or ``2,3,4``; empty if the option is not given."""
-    counts = _numbers(value)
+    counts = whole_list(value)
     if value is not None and (not counts or min(counts) < 1):
         raise click.BadParameter(f"{value!r} is no number of ranks; give integers of at least 1, such as 4 or 2,3,4")
     return counts
@@ -52,7 +53,7 @@ def _rank_counts(ctx: click.Context, param: click.Parameter, value: str | None) 
 
 def _devices(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...]:  # noqa: ARG001 - as above
     """Return the devices of ``0,1,2,3``; empty if the option is not given."""
-    devices = _numbers(value)
+    devices = whole_list(value)
     if value is not None and (not devices or min(devices) < 0 or len(set(devices)) < len(devices)):
         raise click.BadParameter(f"{value!r} is no list of devices; give different integers, such as 0,1,2,3")
     return devices
@@ -69,23 +70,13 @@ def _memory(ctx: click.Context, param: click.Parameter, value: str) -> str:  # n
     return value
 
 
-def _numbers(value: str | None) -> tuple[int, ...]:
-    """Return the integers of a list; empty if it is none."""
-    try:
-        return tuple(int(part) for part in (value or "").split(","))
-    except ValueError:
-        return ()
-
-
 _BEFORE = (
     click.option("-P", "--ranks", callback=_rank_counts, metavar="N[,N…]", help=f"How many ranks.  [default: {RANKS}]"),
     click.option("-d", "--devices", callback=_devices, metavar="LIST", help="One rank a device: 0,1,2,3 is -P 4."),
-    click.option("--calls", type=click.IntRange(min=1), default=2, show_default=True, help="Calls back to back."),
+    click.option("--calls", type=Whole(min=1), default=2, show_default=True, help="Calls back to back."),
 )
 _AFTER = (
-    click.option(
-        "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the inputs and of the schedules."
-    ),
+    click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the inputs and of the schedules."),
     click.option(
         "--save",
         type=click.Path(file_okay=False, path_type=Path),

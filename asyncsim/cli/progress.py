@@ -8,8 +8,8 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from asyncsim.cli.memory import resident, size_text
 from asyncsim.cli.ticker import ticking
+from asyncsim.machine.free import resident, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,6 +15,7 @@ import click
 from asyncsim.checking.symptoms import Symptoms
 from asyncsim.cli.completion import complete_schedulers
 from asyncsim.cli.judge import coloured, width
+from asyncsim.cli.numbers import Whole
 from asyncsim.cli.outputs import check_outputs
 from asyncsim.cli.progress import progress_bar
 from asyncsim.frontends.pypto.script import Ended, script_run
@@ -68,10 +69,10 @@ class _Judged:
     "--scheduler", default="fifo", show_default=True, metavar="NAME", shell_complete=complete_schedulers,
     help="The schedule whose results the script sees.",
 )  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the other inputs.")
+@click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the other inputs.")
 @click.option("--memory", metavar="|".join(MODELS), default="sc", show_default=True, help="The memory model.")
 @click.option(
-    "--calls", type=click.IntRange(min=1), default=1, show_default=True,
+    "--calls", type=Whole(min=1), default=1, show_default=True,
     help="With 2 or more, what so many calls on the same windows give counts for the exit status.",
 )  # fmt: skip
 @click.option(

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.footprint import footprint
-from asyncsim.cli.memory import available, size_text
 from asyncsim.cli.ticker import ticking
+from asyncsim.machine.free import available, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

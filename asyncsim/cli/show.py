@@ -11,12 +11,14 @@ import click
 from asyncsim.checking.locate import locate
 from asyncsim.cli.completion import complete_kernels
 from asyncsim.cli.judge import width
+from asyncsim.cli.numbers import Whole, whole
 from asyncsim.cli.outputs import check_outputs
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.lenient import Lenient
 from asyncsim.trace.errors import KernelError, MisuseError
 from asyncsim.trace.jsonl import read_trace
+from asyncsim.trace.world import MOST_RANKS
 from asyncsim.views.perfetto import perfetto_text
 from asyncsim.views.timeline import timeline_of
 from asyncsim.views.timeline_lines import Part, plain, timeline_lines
@@ -46,9 +48,11 @@ def _ranks(ctx: click.Context, param: click.Parameter, value: str | None) -> fro
     chosen: set[int] = set()
     for part in value.split(","):
         low, dash, high = part.partition("-")
-        if not low.isdecimal() or (dash and not high.isdecimal()) or len(part) > 11:  # noqa: PLR2004 - two ranks
+        first = whole(low)
+        last = whole(high) if dash else first
+        if first is None or last is None or "+" in part:
             raise click.BadParameter(f"{value!r} is no list of ranks; give integers, such as 0,3 or 0,4-7")
-        chosen.update(range(int(low), min(int(high or low), 1 << 16) + 1))
+        chosen.update(range(first, min(last, MOST_RANKS) + 1))
     return frozenset(chosen)
 
 
@@ -57,8 +61,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command("show")
 @click.argument("trace", metavar="TRACE", type=click.Path(path_type=Path))
-@click.option("--from", "first", type=click.IntRange(min=0), metavar="STEP", help="The first step that is shown.")
-@click.option("--to", "last", type=click.IntRange(min=0), metavar="STEP", help="The last step that is shown.")
+@click.option("--from", "first", type=Whole(min=0), metavar="STEP", help="The first step that is shown.")
+@click.option("--to", "last", type=Whole(min=0), metavar="STEP", help="The last step that is shown.")
 @click.option("--ranks", callback=_ranks, metavar="LIST", help="Show these ranks only: 0,3 or 0,4-7.")
 @click.option("--html", type=_FILE, metavar="FILE", help="Write one page that needs no network, to be looked through.")
 @click.option("--perfetto", type=_FILE, metavar="FILE", help="Write a trace that ui.perfetto.dev opens.")

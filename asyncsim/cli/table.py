@@ -8,14 +8,15 @@ import click
 
 from asyncsim.checking.worked import COLLECTIVES, OPS
 from asyncsim.checking.worked_inputs import DTYPES, RANKS, SIZE, Asked, worked_example
+from asyncsim.cli.numbers import Whole
 from asyncsim.cli.outputs import check_outputs
 from asyncsim.views.worked import FORMATS, worked_text
 
 
 @click.command("table")
 @click.argument("collective", type=click.Choice(COLLECTIVES))
-@click.option("-P", "--ranks", type=click.IntRange(min=1), help=f"How many ranks.  [default: the file's, or {RANKS}]")
-@click.option("--size", type=click.IntRange(min=0), help=f"Elements a rank.  [default: the file's, or {SIZE}]")
+@click.option("-P", "--ranks", type=Whole(min=1), help=f"How many ranks.  [default: the file's, or {RANKS}]")
+@click.option("--size", type=Whole(min=0), help=f"Elements a rank.  [default: the file's, or {SIZE}]")
 @click.option("--op", type=click.Choice(list(OPS)), help="The operator.  [default: sum]")
 @click.option("--set", "settings", multiple=True, metavar="R,I=NUMBER", help="Set element I of rank R's input.")
 @click.option("--then", type=click.Choice(["all_gather"]), help="Gather what a reduce_scatter gives.")

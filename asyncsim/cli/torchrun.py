@@ -13,6 +13,7 @@ from asyncsim.checking.replay import replay
 from asyncsim.checking.symptoms import Symptoms
 from asyncsim.cli.completion import complete_schedulers
 from asyncsim.cli.judge import coloured, width
+from asyncsim.cli.numbers import Whole
 from asyncsim.cli.outputs import check_outputs
 from asyncsim.cli.progress import progress_bar
 from asyncsim.frontends.torch_dist.script import exit_status, failure_text, run_script
@@ -31,13 +32,16 @@ if TYPE_CHECKING:
     from asyncsim.frontends.torch_dist.launch import Launched
     from asyncsim.trace.event import Trace
 
+MOST_THREADS = 1024
+"""A thread a rank; no system likes many more."""
 _SETTINGS = {"allow_interspersed_args": False}
 """What stands behind SCRIPT is the script's own."""
 
 
 @click.command("torchrun", context_settings=_SETTINGS)
 @click.option(
-    "-n", "--nproc-per-node", "--nproc_per_node", "ranks", type=click.IntRange(min=1), default=2, show_default=True,
+    "-n", "--nproc-per-node", "--nproc_per_node", "ranks", type=Whole(min=1, max=MOST_THREADS),
+    default=2, show_default=True,
     metavar="P", help="How many ranks.",
 )  # fmt: skip
 @click.option("--prefix", is_flag=True, help="Put the rank before each line that the script prints.")
@@ -49,9 +53,7 @@ _SETTINGS = {"allow_interspersed_args": False}
     "--memory", metavar="|".join(MODELS), default="sc", show_default=True,
     help="The memory model.",
 )  # fmt: skip
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of random numbers nobody seeds."
-)
+@click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of random numbers nobody seeds.")
 @click.option(
     "--save", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
     help="Write the trace of each witness to this folder.",

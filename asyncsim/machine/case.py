@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from asyncsim.machine.free import check_room
 from asyncsim.machine.kernel import Kernel
+from asyncsim.machine.memory import check_size
 from asyncsim.machine.site import Sites
 from asyncsim.trace.digest import digest_value
 from asyncsim.trace.edit import added_memory, edits_of
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import Header, Trace
+from asyncsim.trace.guest import GUEST, call, raised
 from asyncsim.trace.late import model_of
 from asyncsim.trace.world import World
 
@@ -22,6 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from asyncsim.trace.edit import Edit
+
+
+MOST_CALLS = 1_000_000
+"""So many calls of the smallest kernel are a matter of hours."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +61,8 @@ class Case:
         self.kernel.check_signature()
         if isinstance(self.calls, bool) or not isinstance(self.calls, int) or self.calls < 1:
             raise MisuseError(f"calls={self.calls!r}; a kernel is called at least once")
+        if self.calls > MOST_CALLS:
+            raise MisuseError(f"calls={self.calls}; at most {MOST_CALLS} are simulated")
         model_of(self.memory)
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise MisuseError(f"seed={self.seed!r}; a seed is an integer >= 0")
@@ -72,7 +81,9 @@ class Case:
     @cached_property
     def world(self) -> World:
         """The ranks and the memory, shared by all runs of the case."""
-        return World(self.ranks, (*self.kernel.memory, *added_memory(self.changes)))
+        world = World(self.ranks, (*self.kernel.memory, *added_memory(self.changes)))
+        check_size(world)
+        return world
 
     def views(self, rank: int) -> Sequence[Any]:
         """Return the kernel's own memory as `rank` sees it."""
@@ -89,7 +100,10 @@ class Case:
     @cached_property
     def inputs(self) -> list[list[Any]]:
         """The inputs by call and rank; a run gets copies."""
-        made = [self.kernel.make_inputs(self.ranks, call, self.seed) for call in range(self.calls)]
+        made = [self.kernel.make_inputs(self.ranks, 0, self.seed)]
+        each = _size_of(made[0])
+        check_room(f"{self.kernel.ref}: what inputs(P={self.ranks}) gives for {self.calls} calls", each * self.calls)
+        made += [self.kernel.make_inputs(self.ranks, call, self.seed) for call in range(1, self.calls)]
         copied(made)  # or there is no use in going on
         again = self.kernel.make_inputs(self.ranks, 0, self.seed)
         if _bits(made[0]) != _bits(again):
@@ -131,8 +145,15 @@ def _bits(value: Any) -> Any:  # noqa: ANN401 - inputs are arrays, numbers, and 
         return [(key, _bits(part)) for key, part in value.items()]
     if isinstance(value, np.ndarray):
         return value.dtype, value.shape, value.tobytes()
-    text = repr(value)
+    text = call(f"the repr of an input of type {type(value).__name__}", repr, value)
     return type(value) if text.endswith(f" at {id(value):#x}>") else text  # where an object lies says nothing
+
+
+def _size_of(value: Any) -> int:  # noqa: ANN401 - inputs
+    """Return how many bytes the arrays of a value have."""
+    if isinstance(value, list | tuple):
+        return sum(map(_size_of, value))
+    return value.nbytes if isinstance(value, np.ndarray) else 0
 
 
 def copied(value: Any) -> Any:  # noqa: ANN401 - inputs are arrays, numbers, and tuples or lists of them, as a rule
@@ -150,11 +171,15 @@ def copied(value: Any) -> Any:  # noqa: ANN401 - inputs are arrays, numbers, and
     if value is None or isinstance(value, int | float | complex | str | bytes | np.generic):
         return value
     try:
-        return deepcopy(value)
-    except Exception as error:
+        with GUEST:
+            return deepcopy(value)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         kind = type(value).__name__
         raise MisuseError(
-            f"an input of type {kind} cannot be copied ({error}); each run gets a copy: give arrays, numbers, or lists"
+            f"an input of type {kind} cannot be copied ({raised(error)}); "
+            "each run gets a copy: give arrays, numbers, or lists"
         ) from error
 
 

@@ -7,6 +7,8 @@ turn it is whenever one has stopped or ended, and resumes that one. That is all 
 
 from __future__ import annotations
 
+import atexit
+import sys
 from contextlib import suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -235,12 +237,13 @@ class Course:
                 try:
                     _check_joined(place.rank)
                     take(place, call, outcome)
-                except MisuseError as error:
+                except BaseException as error:  # noqa: BLE001 - what was returned may be an object of the author's
                     raise (failure := self._failed(place, error)) from failure.__cause__
             gate.leave(actor)
         finally:
             if coroutine is not None:
-                _close(coroutine)
+                _close(coroutine, place.coroutine)
+                place.coroutine = None
             # They lead back to here; what is left of a run goes without a garbage collector.
             place.rank.note = place.rank.begin = None
 
@@ -248,7 +251,7 @@ class Course:
         """Return what to raise where a kernel raised: who it was, and where; Ctrl-C is nobody's mistake."""
         if isinstance(error, KeyboardInterrupt):
             return error
-        return kernel_error(error, place.rank.actor, place.call, self._trace(STOPPED))
+        return kernel_error(error, place.rank.actor, place.call, self._trace(STOPPED), kernel=self._case.kernel.ref)
 
     def _trace(self, ending: str) -> Trace | None:
         if self._recorder is None or self._record is None:
@@ -289,11 +292,30 @@ def _check_joined(rank: Rank) -> None:
         raise MisuseError(f"rank {rank.id} returns {rank.unfinished[0]}")
 
 
-def _close(coroutine: Any) -> None:  # noqa: ANN401
+def _close(coroutine: Any, program: Any) -> None:  # noqa: ANN401
     """Close a kernel that will not go on; what it does then, such as awaiting in its ``finally``, is in no run."""
     try:
         coroutine.close()
     except KeyboardInterrupt:
         raise
-    except BaseException:  # noqa: BLE001, S110 - the run is over, and says already how
-        pass
+    except BaseException:  # noqa: BLE001 - the run is over, and says already how
+        if getattr(program, "cr_frame", None) is not None:
+            # It swallows what ends it, and would do so again where it is dropped: Python complains of that.
+            if not _UNENDING:
+                atexit.register(_hear_no_unending)
+            _UNENDING.append(program)
+
+
+_UNENDING: list[Any] = []
+"""Kernels that cannot be ended, such as a loop around ``except BaseException: pass``; kept, so that none is dropped."""
+
+
+def _hear_no_unending() -> None:
+    """Let the process end without a complaint of what ended long ago."""
+    others = sys.unraisablehook
+
+    def hear(what: sys.UnraisableHookArgs) -> None:
+        if str(what.exc_value) != "coroutine ignored GeneratorExit":
+            others(what)
+
+    sys.unraisablehook = hear

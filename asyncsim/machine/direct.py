@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from asyncsim.machine.course import Course
 from asyncsim.machine.forgotten import noticed
+from asyncsim.trace.guest import GUEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,7 +58,7 @@ def drive(  # noqa: PLR0913 - each is one thing that a caller may want of a run
     course = Course(
         case, scheduler, record=record, watch=watch, use=use, begun=begun, lines=lines, notice=notice, onward=onward
     )
-    with noticed(case) if notice or (record is not None and lines) else nullcontext():
+    with GUEST, noticed(case) if notice or (record is not None and lines) else nullcontext():
         _go(course)
         return course.result()
 

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     """Is told of each operation of a kernel, before any edit, with the lines it comes from, outermost first."""
 
 
+_ENDLESS = 100_000
+"""So many operations in a row are taken away only where a loop has no other."""
+
+
 class Editor:
     """Applies the edits of one run.
 
@@ -69,6 +73,7 @@ class Editor:
         """Drive the program of a place as an engine would, and yield the operations of the edited one."""
         program = place.coroutine
         outcome: Any = None
+        removed = 0
         try:
             while True:
                 try:
@@ -86,7 +91,11 @@ class Editor:
                     op = self._changed(op, frames)
                     if op is None:
                         outcome = None
+                        removed += 1
+                        if removed > _ENDLESS:
+                            raise MisuseError(f"without it the kernel loops for ever: {removed} times and more")
                         continue
+                removed = 0
                 try:
                     outcome = yield op
                 except MisuseError as foreign:  # it awaited what is no operation, and must hear it at its own line

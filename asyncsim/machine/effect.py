@@ -83,7 +83,9 @@ def satisfied(op: Op, tile: Tile) -> bool:
     """
     try:
         return bool(op.payload(tile))
-    except Exception:  # noqa: BLE001 - raised again in its own place
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - raised again in its own place
         return True
 
 

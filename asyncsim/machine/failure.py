@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from asyncsim.machine.forgotten import forgotten_in
 from asyncsim.machine.site import module_name, shown_path
 from asyncsim.trace.errors import KernelError, MisuseError
+from asyncsim.trace.guest import said
 
 if TYPE_CHECKING:
     from asyncsim.trace.event import Trace
@@ -26,9 +27,9 @@ _NO_LOOP = ("must be called from async context", "no running event loop")
 """What trio and asyncio say where they are awaited and no loop of theirs runs."""
 
 
-def kernel_error(error: BaseException, actor: Actor, call: int, trace: Trace | None) -> KernelError:
-    """Say which rank failed, in which call, and on which line of the author's."""
-    where = ""
+def kernel_error(error: BaseException, actor: Actor, call: int, trace: Trace | None, *, kernel: str) -> KernelError:
+    """Say which rank failed, in which call, and on which line of the author's; else in which kernel."""
+    where = f" in {kernel}"
     module = ""
     values: list[object] = []
     step = error.__traceback__
@@ -47,8 +48,9 @@ def kernel_error(error: BaseException, actor: Actor, call: int, trace: Trace | N
         foreign = MisuseError(FOREIGN)
         foreign.__cause__ = error
         error = foreign
-    message = f"rank {actor.rank} failed in call {call}{where}: {type(error).__name__}: {error}"
-    if _UNAWAITED.search(str(error)) and (found := forgotten_in(values)):
+    told = said(error)
+    message = f"rank {actor.rank} failed in call {call}{where}: {told}"
+    if _UNAWAITED.search(told) and (found := forgotten_in(values)):
         message = f"{message}; {found}"
     failure = KernelError(message, rank=actor.rank, call=call, trace=trace)
     failure.__cause__ = error

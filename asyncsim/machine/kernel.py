@@ -18,6 +18,7 @@ from asyncsim.trace.declare import Declaration
 from asyncsim.trace.digest import check_nesting
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.finding import Expected
+from asyncsim.trace.guest import call as author_call
 
 Inputs = Callable[[int, int, np.random.Generator], Iterable[Any]]
 """(P, call, rng) -> one input a rank, as a list or as the rows of an array: each an array, or a tuple of arrays."""
@@ -158,14 +159,7 @@ class Kernel:
         if self.inputs is None:
             return [None] * ranks
         rng = np.random.default_rng(np.random.SeedSequence([seed, 0, call]))
-        try:
-            made = self.inputs(ranks, call, rng)
-        except Exception as error:
-            raise MisuseError(f"{self.ref}: inputs(P={ranks}, call={call}) raised {_raised(error)}") from error
-        try:
-            made = list(made)
-        except TypeError:
-            made = [made]
+        made = author_call(f"{self.ref}: inputs(P={ranks}, call={call})", _listed, self.inputs, ranks, call, rng)
         if len(made) != ranks:
             raise MisuseError(f"{self.ref}: inputs(P={ranks}, call={call}) gave {len(made)} inputs; give one a rank")
         for rank, x in enumerate(made):
@@ -176,15 +170,12 @@ class Kernel:
         """Return what each rank must return for these inputs."""
         if self.golden is None:
             return []
-        try:
-            made = list(self.golden(xs))
-        except Exception as error:
-            raise MisuseError(f"{self.ref}: golden raised {_raised(error)} (call {call})") from error
+        made = author_call(f"{self.ref}: golden, for call {call},", _golden_parts, self.golden, xs)
         if len(made) != len(xs):
             raise MisuseError(f"{self.ref}: golden gave {len(made)} outputs for {len(xs)} ranks; give one a rank")
         for rank, y in enumerate(made):
             check_nesting(y, f"{self.ref}: what golden gave rank {rank} (call {call})")
-        return made
+        return author_call(f"{self.ref}: what golden gave for call {call}", _plain, made)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Call the program, so that one kernel can await another."""
@@ -199,13 +190,25 @@ class Kernel:
 _FIELDS = ("memory", "inputs", "golden", "finds", "rtol", "atol", "same_on_all_ranks")
 
 
-def _raised(error: Exception) -> str:
-    """Say what was raised, and on which line."""
-    step = error.__traceback__
-    while step is not None and step.tb_next is not None:
-        step = step.tb_next
-    line = f" at line {step.tb_lineno} of {Path(step.tb_frame.f_code.co_filename).name}" if step is not None else ""
-    return f"{type(error).__name__}{line}: {error}"
+def _listed(inputs: Inputs, ranks: int, call: int, rng: np.random.Generator) -> list[Any]:
+    """Return the inputs one by one; what has no parts is the only one."""
+    made = inputs(ranks, call, rng)
+    try:
+        parts = iter(made)
+    except TypeError:
+        return [made]
+    return list(parts)
+
+
+def _golden_parts(golden: Golden, xs: Sequence[Any]) -> list[Any]:
+    return list(golden(xs))
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - what a golden gave
+    """Return an array for what can be made one: whatever it takes to make it is done here, once."""
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value] if type(value) in (list, tuple) else value
+    return value if value is None or isinstance(value, str | np.ndarray | np.generic) else np.asarray(value)
 
 
 def _called(kernel: Kernel) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from asyncsim.machine.free import check_room
 from asyncsim.trace.region import ADD
 
 if TYPE_CHECKING:
@@ -18,6 +19,26 @@ if TYPE_CHECKING:
 Tile = np.ndarray[Any, Any]
 Deposit = tuple["Access", Tile]
 """What landed, or may land: where and how, and the tile, or the piece of it that the access is for."""
+
+
+def check_size(world: World) -> None:
+    """Refuse a world that no memory can hold.
+
+    Raises:
+        MisuseError: a declaration is too large for the memory that is free.
+
+    """
+    for window in world.windows:
+        known = 0 if window.initialised else 1
+        size = math.prod(window.shape) * (window.dtype.itemsize + known) * len(window.members)
+        check_room(f"window {window.name!r} of shape {window.shape} on {world.ranks} ranks", size)
+    for signal in world.signals:
+        size = signal.cells_a_rank * world.ranks * _CELL
+        check_room(f"signal {signal.name!r} of shape {signal.shape} on {world.ranks} ranks", size)
+
+
+_CELL = 8
+"""Bytes a cell."""
 
 
 class Memory:

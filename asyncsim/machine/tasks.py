@@ -17,6 +17,7 @@ from trio.lowlevel import checkpoint, reschedule, wait_task_rescheduled
 from asyncsim.machine.course import Course
 from asyncsim.machine.forgotten import noticed
 from asyncsim.trace.event import COMPLETE, STOPPED
+from asyncsim.trace.guest import GUEST
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
@@ -38,7 +39,7 @@ async def run_as_tasks(  # noqa: PLR0913 - as of `simulate`
 ) -> Run:
     """Run a case once, each actor a trio task; arguments and errors are those of `simulate`."""
     course = Course(case, scheduler, record=record, watch=watch, begun=begun, notice=notice)
-    with noticed(case) if notice or record is not None else nullcontext():
+    with GUEST, noticed(case) if notice or record is not None else nullcontext():
         await _Tasks(course).run()
         return course.result()
 

@@ -43,11 +43,13 @@ Where things land late, a rank has stored when it has issued the store; ``landed
 """
 
 _KIND = "|".join(sorted(KINDS, key=len, reverse=True))
-_PLACE = r"(?: (?:of|to|from|on) (?P<{0}_place>\w+)(?:@(?P<{0}_owner>\d+))?)?(?: in call (?P<{0}_call>\d+))?"
-_NTH = r"its (?:(?P<{0}_nth>\d+)(?:st|nd|rd|th) )?(?P<{0}_kind>" + _KIND + ")"
+_PLACE = (
+    r"(?: (?:of|to|from|on) (?P<{0}_place>\w+)(?:@(?P<{0}_owner>\d{{1,9}}))?)?(?: in call (?P<{0}_call>\d{{1,9}}))?"
+)
+_NTH = r"its (?:(?P<{0}_nth>\d{{1,9}})(?:st|nd|rd|th) )?(?P<{0}_kind>" + _KIND + ")"
 _RULE = re.compile(
-    r"hold rank (?P<b_rank>\d+) before " + _NTH.format("b") + _PLACE.format("b")
-    + r" until rank (?P<u_rank>\d+) has (?:(?P<verb>" + "|".join(VERBS) + r")|done " + _NTH.format("u") + ")"
+    r"hold rank (?P<b_rank>\d{1,9}) before " + _NTH.format("b") + _PLACE.format("b")
+    + r" until rank (?P<u_rank>\d{1,9}) has (?:(?P<verb>" + "|".join(VERBS) + r")|done " + _NTH.format("u") + ")"
     + _PLACE.format("u"),
     re.ASCII,
 )  # fmt: skip

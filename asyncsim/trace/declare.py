@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.guest import call
 
 Extent = int | Literal["P"] | Callable[[int], int]
 """One dimension of a declared shape: a number, ``"P"`` for the number of ranks, or a function of P."""
@@ -50,7 +51,7 @@ def _extent(extent: Extent, ranks: int | None, owner: str) -> int:
     if extent == "P":
         size = 1 if ranks is None else ranks
     elif callable(extent):
-        size = 1 if ranks is None else extent(ranks)
+        size = 1 if ranks is None else call(f"{owner}: the function that gives its extent", extent, ranks)
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
         raise MisuseError(f"{owner}: {extent!r} is no extent; give an integer >= 0, 'P', or a function of P")
     return int(size)
@@ -94,7 +95,10 @@ class Group:
             MisuseError: one of them is not there.
 
         """
-        found = tuple(self._checked(self.ranks(ranks) if callable(self.ranks) else self.ranks))
+        named = self.ranks
+        if callable(named):
+            named = call(f"group {self.name!r}: the function that gives its ranks", named, ranks)
+        found = tuple(self._checked(named))
         if max(found) >= ranks:
             raise MisuseError(f"group {self.name!r} has rank {max(found)}; there are the ranks 0 to {ranks - 1}")
         return found

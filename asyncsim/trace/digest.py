@@ -60,7 +60,7 @@ def _parts(value: Any, deep: int = 0) -> list[bytes]:  # noqa: ANN401
             raise MisuseError(f"an output {_NESTED}; {_RETURNED}")
         return [f"({len(value)}".encode(), *(part for item in value for part in _parts(item, deep + 1))]
     if value is None or isinstance(value, str):
-        return [f"{type(value).__name__}:{value}".encode()]
+        return [f"{type(value).__name__}:{value}".encode("utf-8", "surrogatepass")]
     if isinstance(value, np.ndarray | np.generic | bool | int | float | complex):
         array = np.asarray(value)
         if array.dtype.kind != "O":
@@ -74,5 +74,7 @@ _RETURNED = "a kernel returns arrays, numbers, texts, None, or tuples of them"
 def _shown(value: object) -> str:
     try:
         return repr(value)
-    except Exception:  # noqa: BLE001 - whatever an author's object raises, or one that is nested too deep
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - whatever an author's object raises, or one that is nested too deep
         return f"an object of type {type(value).__name__}"

@@ -37,7 +37,7 @@ _FORMS = (
     "a SITE is file:line, or file:line in file:line"
 )
 _TEXT = re.compile(r"(?P<what>skip|drop|barrier before)(?P<every> every)? (?P<site>.+)", re.DOTALL)
-_LINE = re.compile(r"(.+?:\d{1,9})(?: in |\Z)", re.DOTALL)
+_LINE = re.compile(r"(.+?:\d{1,9})(?: in |\Z)", re.ASCII | re.DOTALL)
 _RETURN = "return"
 
 

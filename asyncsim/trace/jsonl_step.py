@@ -47,7 +47,7 @@ MAX_SPANS = 1 << 22
 """The byte ranges of all different regions of a trace, together. A short line can ask for very many."""
 
 _MODES = (READ, WRITE, ADD)
-_SITE = re.compile(r"(.+:\d{1,9})?\Z", re.DOTALL)
+_SITE = re.compile(r"(.+:\d{1,9})?\Z", re.ASCII | re.DOTALL)
 _DEFERRED = (STORE, REMOTE_STORE, PUT, GET, PUT_SIGNAL, NOTIFY)
 """What leaves something to land, under a memory model that is late."""
 

@@ -17,6 +17,7 @@ What orders landings is written down once, in `asyncsim.machine.wires` for a run
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
@@ -63,6 +64,10 @@ MODELS = {
 }
 
 
+_ATOM = re.compile(r"[1-9]\d{0,17}", re.ASCII)
+"""Written as whoever reads it writes it: ``ldst:atom=04`` would be another text for the same model."""
+
+
 def model_of(text: str) -> Model:
     """Return the memory model that a text names: ``sc``, ``nic``, ``ldst:atom=4``."""
     name, colon, atom = text.partition(":atom=") if isinstance(text, str) else (text, "", "")
@@ -71,7 +76,7 @@ def model_of(text: str) -> Model:
     model = MODELS[name]
     if not colon:
         return model
-    if not model.late or not atom.isdecimal() or not int(atom):
+    if not model.late or not _ATOM.fullmatch(atom):
         raise MisuseError(f"memory={text!r}; a model that is late lands tiles in pieces of at least one: ldst:atom=1")
     return replace(model, name=text, atom=int(atom))
 

@@ -203,7 +203,7 @@ class SignalLayout:
         self.self_cleaning = declared.self_cleaning
         self.world = world
         self.first_slot = first_slot
-        self.cells_a_rank = int(np.prod(self.shape, dtype=int))
+        self.cells_a_rank = math.prod(self.shape)
         self._cells: defaultdict[int, dict[object, Cell]] = defaultdict(dict)
 
     def known(self, owner: int) -> Mapping[object, Cell]:

@@ -120,7 +120,7 @@ def source_line(kernel: Kernel, place: str) -> str:
     shown, _, line = place.rpartition(":")
     own = kernel.program.__code__.co_filename
     file = own if shown_path(own, kernel.module) == shown else shown
-    return linecache.getline(file, int(line)).strip() if line.isdecimal() else ""
+    return linecache.getline(file, int(line)).strip() if line.isascii() and line.isdecimal() else ""
 
 
 def _scope(report: Report) -> str:

@@ -17,8 +17,9 @@ from asyncsim.frontends.pypto.hook import answering
 from asyncsim.frontends.pypto.refusals import UnknownNameError
 from asyncsim.frontends.pypto.scope import is_the_authors
 from asyncsim.frontends.pypto.session import StuckError
-from asyncsim.frontends.streams import streams_lent
 from asyncsim.trace.errors import AsyncsimError, MisuseError
+from asyncsim.trace.guest import GUEST
+from asyncsim.trace.lent import streams_lent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -65,7 +66,7 @@ def script_run(path: str, args: Sequence[str], session: Session) -> Iterator[End
     except OSError as error:
         raise MisuseError(f"there is no script {path!r} ({error.strerror}); give the path of a Python file") from None
     with _as_python(path, file, args) as main, answering(session):
-        with streams_lent():
+        with GUEST, streams_lent():
             ended = _executed(source, file, main)
         yield ended
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.checking.check import check
-from asyncsim.frontends.streams import flush_streams
 from asyncsim.frontends.torch_dist.call import spoken
 from asyncsim.frontends.torch_dist.modules import LocalModules
 from asyncsim.frontends.torch_dist.process import Process
@@ -20,6 +19,7 @@ from asyncsim.frontends.torch_dist.turns import StoppedError
 from asyncsim.schedulers.table import make
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.late import model_of
+from asyncsim.trace.lent import flush_streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asyncsim.frontends.streams import lent
+from asyncsim.trace.lent import lent
 
 if TYPE_CHECKING:
     from types import ModuleType

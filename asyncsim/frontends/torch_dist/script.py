@@ -13,6 +13,7 @@ from asyncsim.frontends.torch_dist.answer import answered
 from asyncsim.frontends.torch_dist.launch import Launched, run_ranks
 from asyncsim.frontends.torch_dist.session import CallMismatchError, NotRunError, participant
 from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.guest import GUEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,7 +58,7 @@ def run_script(  # noqa: PLR0913 - what a launch is made of
     mains = [_main(path) for _ in range(ranks)]
     programs = [_program(code, main) for main in mains]
     folder = Path(path).resolve().parent
-    with answered(), _first_in_path(str(folder)), _prefixed(on=prefix):
+    with GUEST, answered(), _first_in_path(str(folder)), _prefixed(on=prefix):
         return run_ranks(
             programs, mains, [path, *arguments], path, folder, memory=memory, scheduler=scheduler, seed=seed
         )

@@ -28,6 +28,10 @@ class Lent:
         self._number: int | None = None
         self.closed = False
 
+    def is_of(self, stream: object) -> bool:
+        """Say whether this is the stream that is lent."""
+        return self._stream is stream
+
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the stream has
         """Return what the stream has besides."""
         return getattr(self._stream, name)

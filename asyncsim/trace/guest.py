@@ -1,0 +1,186 @@
+"""The author's code as a guest: it may exit, close and raise what it likes, and the verdict still comes.
+
+Kernels, inputs, goldens, predicates and the functions in declarations are somebody else's. While they run, what
+would end this process without a word raises instead, so that the message has their line; the output streams are
+lent; and whatever they raise but Ctrl-C is told. What goes round Python (a crash in C) is out of reach.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.lent import Lent, lent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+_Result = TypeVar("_Result")
+
+_LIBRARIES = frozenset((
+    *sys.stdlib_module_names, "asyncsim", "click", "importlib", "ml_dtypes", "numpy", "outcome", "rich", "trio",
+)) - {"__main__"}  # fmt: skip
+"""An error that comes out of one of these is told at the line that called it."""
+
+
+# ---- what is raised
+
+
+def said(error: BaseException) -> str:
+    """Return the type and the text of an exception; the text is its author's, and may fail."""
+    try:
+        text = str(error)
+    except BaseException as worse:
+        if isinstance(worse, KeyboardInterrupt):
+            raise
+        text = f"(it has no text: its __str__ raises {type(worse).__name__})"
+    return f"{type(error).__name__}: {text}"
+
+
+def author_place(error: BaseException) -> tuple[str, int] | None:
+    """Return the innermost line of an error that is no library's: the file, and the number; None if there is none."""
+    place = None
+    step = error.__traceback__
+    while step is not None:
+        frame = step.tb_frame
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in _LIBRARIES:
+            place = (frame.f_code.co_filename, step.tb_lineno)
+        step = step.tb_next
+    return place
+
+
+def raised(error: BaseException) -> str:
+    """Say what was raised, and on which line of the author's."""
+    place = author_place(error)
+    kind, _, text = said(error).partition(": ")
+    where = "" if place is None else f" at line {place[1]} of {os.path.basename(place[0])}"  # noqa: PTH119 - perhaps no path
+    return f"{kind}{where}: {text}"
+
+
+def call(what: str, function: Callable[..., _Result], *args: Any) -> _Result:  # noqa: ANN401 - as the function takes them
+    """Call a function of the author's.
+
+    Args:
+        what: how a message begins: "window 'x': the function that gives its extent".
+        function: the function.
+        *args: what it is called with.
+
+    Raises:
+        MisuseError: it raised, or would have ended the process; the message says on which line.
+
+    """
+    try:
+        with GUEST:
+            return function(*args)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise MisuseError(f"{what} raised {raised(error)}") from error
+
+
+# ---- what would end the process
+
+
+def _shut(module: ModuleType, name: str, ends: Callable[..., bool]) -> Callable[..., Any]:
+    """Return a function for the place of `module.name`: it raises where that would end the process, or its output.
+
+    Whoever imported it keeps it, and a process that was forked goes its own way; so it looks whether it is to shut.
+    """
+    real = getattr(module, name)
+
+    def shut(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - those of the function
+        if GUEST.here and ends(*args, **kwargs):
+            given = ", ".join([*map(repr, args), *(f"{key}={value!r}" for key, value in kwargs.items())])
+            raise MisuseError(
+                f"{module.__name__}.{name}({given}) would end asyncsim, or its output, before the verdict; "
+                "leave with return, or raise an exception"
+            )
+        return real(*args, **kwargs)
+
+    return shut
+
+
+def _always(*_args: object, **_kwargs: object) -> bool:
+    return True
+
+
+def _deadly(signalnum: int, /) -> bool:
+    """Say whether a signal ends a process, which it does if nobody handles it."""
+    return signalnum != 0 and signal.getsignal(signalnum) is signal.SIG_DFL and signalnum not in _HARMLESS
+
+
+def _kills(pid: int, signal: int, /) -> bool:
+    return pid == os.getpid() and _deadly(signal)
+
+
+def _is_output(fd: int) -> bool:
+    return fd in (1, 2)
+
+
+_HARMLESS = {getattr(signal, name, None) for name in ("SIGCHLD", "SIGCONT", "SIGURG", "SIGWINCH")}
+_DOORS: tuple[tuple[ModuleType, str, Callable[..., bool]], ...] = (
+    (os, "_exit", _always),
+    (os, "abort", _always),
+    (os, "execv", _always),
+    (os, "execve", _always),
+    (os, "kill", _kills),
+    (os, "close", _is_output),
+    (signal, "raise_signal", _deadly),
+)
+
+
+class _Guest:
+    """A block in which the author's code runs; blocks may lie in each other, and overlap in several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._depth = 0
+        self._process = os.getpid()
+        self._real: list[Any] = []
+        self._streams: tuple[Any, Any] = (None, None)
+        self._lent: list[Any] = [None, None]
+        self._doors = [(module, name, _shut(module, name, ends)) for module, name, ends in _DOORS]
+
+    @property
+    def here(self) -> bool:
+        """Whether the author's code runs now, in this process."""
+        return self._depth > 0 and self._process == os.getpid()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._depth += 1
+            if self._depth > 1:
+                return
+            self._process = os.getpid()
+            self._real = [getattr(module, name) for module, name, _ in self._doors]
+            for module, name, shut in self._doors:
+                setattr(module, name, shut)
+            self._streams = sys.stdout, sys.stderr
+            self._lent = [_again(known, stream) for known, stream in zip(self._lent, self._streams, strict=True)]
+            sys.stdout, sys.stderr = self._lent
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._depth -= 1
+            if self._depth:
+                return
+            for (module, name, _shut), real in zip(self._doors, self._real, strict=True):
+                setattr(module, name, real)
+            sys.stdout, sys.stderr = self._streams
+            for stream in self._lent:
+                if isinstance(stream, Lent):
+                    stream.closed = False  # whoever kept it may go on
+
+
+def _again(known: Any, stream: Any) -> Any:  # noqa: ANN401 - whatever stands for a stream
+    """Return a stream to lend: the same as before, if it is the same stream."""
+    return known if isinstance(known, Lent) and known.is_of(stream) else lent(stream)
+
+
+GUEST = _Guest()
+"""``with GUEST:`` stands around whatever is not ours."""
