@@ -86,33 +86,36 @@ class Pass:
         self._let_run([actor for actor in range(len(self._syncs)) if actor != held])
         since, moved = 0, True
         for sync in self._syncs[held]:
-            if not self._may_pass(sync):
+            if sync.stops and not self._may_pass(sync):
                 break
             yield since, sync.place[1], moved
             self._at[held] += 1
-            woken = self._apply(sync) + self._following.pop(held, [])
+            woken = self._following.pop(held, [])
+            if sync.changes:
+                woken += self._apply(sync)
             since, moved = sync.place[1] + 1, bool(woken)
             self._let_run(woken)
         yield since, self._lengths[held], moved
 
     def _let_run(self, work: list[int]) -> None:
-        syncs, at, held = self._syncs, self._at, self._held
         while work:
             actor = work.pop()
-            if actor == held:
+            if actor == self._held:
                 continue
-            own = syncs[actor]
-            before = at[actor]
-            while at[actor] < len(own):
-                sync = own[at[actor]]
-                if not self._may_pass(sync):
+            own = self._syncs[actor]
+            before = at = self._at[actor]
+            while at < len(own):
+                sync = own[at]
+                if sync.stops and not self._may_pass(sync):
                     self._park(actor, sync)
                     break
-                at[actor] += 1
-                work += self._apply(sync)
-            if at[actor] > before and actor in self._following:
+                at += 1
+                if sync.changes:
+                    work += self._apply(sync)
+            self._at[actor] = at
+            if at > before and actor in self._following:
                 work += self._following.pop(actor)
-            if self._endless and at[actor] == len(own):
+            if self._endless and at == len(own):
                 work += self._add_without_limit(own)
 
     def _add_without_limit(self, own: list[Sync]) -> list[int]:

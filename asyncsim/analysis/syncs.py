@@ -36,6 +36,8 @@ class Sync:
         needs: what other tasks must have done.
         landings: the steps of its landings that others need and that may be held up, in their order.
         signal: the landing that changes the cell, if it does not do so itself.
+        stops: whether it can be blocked.
+        changes: whether it lets others go on, or leaves landings that may be held up.
 
     """
 
@@ -48,6 +50,8 @@ class Sync:
     needs: tuple[Place, ...] = ()
     landings: tuple[Place, ...] = ()
     signal: Place | None = None
+    stops: bool = False
+    changes: bool = False
 
 
 def dependants_of(streams: Streams, edges: Edges) -> Dependants:
@@ -88,7 +92,9 @@ def synchronising(streams: Streams, guards: Guards, edges: Edges, dependants: De
                     sync.landings += (step,)
             if (change := changes.get(sync.signal or place)) is not None:
                 sync.slot, sync.epoch, sync.credits, sync.opens = change
-            if sync.slot >= 0 or sync.needs or sync.landings or place in watched or place in held_up:
+            sync.stops = sync.guard is not None or bool(sync.needs) or place in held_up
+            sync.changes = sync.epoch >= 0 or bool(sync.landings)
+            if sync.stops or sync.changes or place in watched:
                 own.append(sync)
         syncs.append(own)
     return syncs
