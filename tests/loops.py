@@ -11,13 +11,23 @@ if TYPE_CHECKING:
     import random
 
 STORE, LOAD, NOTIFY, WAIT, BARRIER = "store", "load", "notify", "wait", "barrier"
+COPY, RELAXED, SIGNAL, FENCE, QUIET = "copy", "relaxed", "signal", "fence", "quiet"
+LATE = {STORE: (STORE, STORE, COPY), NOTIFY: (NOTIFY, NOTIFY, NOTIFY, RELAXED, SIGNAL)}
+"""What an operation may be instead where memory is late: a non-blocking put, a relaxed notify, a put with signal."""
 Body = list[tuple[str, int]]
 MOST = 127
 """What a cell of int8 holds at most."""
 
 
-def looped(rng: random.Random, *, room: int | None = None) -> tuple[Kernel, int]:
-    """Return a kernel and the number of its ranks; with `room`, its cells start so little below the end of int8."""
+def looped(rng: random.Random, *, room: int | None = None, late: bool = False) -> tuple[Kernel, int]:
+    """Return a kernel and the number of its ranks.
+
+    Args:
+        rng: the dice.
+        room: its cells start so little below the end of int8.
+        late: for late memory: with operations that order landings, and with some that do not.
+
+    """
     ranks = rng.choice((2, 2, 3))
     bodies: list[Body] = [[] for _ in range(ranks)]
     for me, body in enumerate(bodies):
@@ -32,10 +42,21 @@ def looped(rng: random.Random, *, room: int | None = None) -> tuple[Kernel, int]
     if rng.random() < 0.3:
         for body in bodies:
             _insert(rng, body, (BARRIER, 0))
+    if late:
+        bodies = [_made_late(rng, body) for body in bodies]
     buffers, cleaning = rng.choice((1, 1, 2, 3)), rng.random() < 0.4
     sign = -1 if room is None and rng.random() < 0.3 else 1
     streams = [sorted(rng.choices(range(len(body) + 1), k=2)) if rng.random() < 0.3 else [] for body in bodies]
     return _kernel(bodies, buffers, streams, cleaning=cleaning, room=room, sign=sign), ranks
+
+
+def _made_late(rng: random.Random, body: Body) -> Body:
+    """Return operations of which some order no landings, and now and then one that does."""
+    made = [(rng.choice(LATE.get(what, (what,))), number) for what, number in body]
+    for what in (FENCE, QUIET):
+        if rng.random() < 0.2:
+            _insert(rng, made, (what, 0))
+    return made
 
 
 def _insert(rng: random.Random, body: Body, op: tuple[str, int]) -> None:
@@ -48,35 +69,51 @@ def _kernel(  # noqa: PLR0913 - what can vary
     """Return a kernel of these bodies; a part of some is a stream, new in every call; credits may count down."""
     start = 0 if room is None else MOST - room
     credit_cell = Signal("credit", (1,), "int32" if room is None else "int8", start=start)
-    memory = [Window("w", (buffers,), initialised=True), credit_cell, Signal("meeting", ("P",))]
+    window, own_window = Window("w", (buffers,), initialised=True), Window("own", (1,), initialised=True)
+    memory = [window, credit_cell, Signal("meeting", ("P",)), own_window]
 
-    async def part(rank: Rank, w: Any, credit: Any, meeting: Any, body: Body) -> None:
-        buffer = rank.call % buffers
+    async def part(rank: Rank, views: tuple[Any, ...], body: Body) -> None:
+        w, credit, meeting, own = views
         for what, number in body:
-            if what == STORE:
-                await rank.store(w.at(number)[buffer], 1.0)
-            elif what == LOAD:
-                await rank.load(w.at(number)[buffer])
-            elif what == NOTIFY:
-                await rank.notify(credit.at(number)[0], sign)
-            elif what == WAIT:
+            if what == WAIT:
                 await _take(rank, credit, start, sign * number, cleaning=cleaning)
-            else:
+            elif what == BARRIER:
                 await _meet(rank, meeting)
+            else:
+                place, cell = w.at(number)[rank.call % buffers], credit.at(number)[0]
+                await _do(rank, what, (place, own[0]), (cell, sign))
 
     @kernel(memory=memory)
-    async def loop(rank: Rank, w: Any, credit: Any, meeting: Any) -> None:
+    async def loop(rank: Rank, *views: Any) -> None:
         body = bodies[rank.id]
         if not streams[rank.id]:
-            await part(rank, w, credit, meeting, body)
+            await part(rank, views, body)
             return
         first, last = streams[rank.id]
-        stream = await rank.start(part, w, credit, meeting, body[:first])
-        await part(rank, w, credit, meeting, body[first:last])
+        stream = await rank.start(part, views, body[:first])
+        await part(rank, views, body[first:last])
         await rank.join(stream)
-        await part(rank, w, credit, meeting, body[last:])
+        await part(rank, views, body[last:])
 
     return loop
+
+
+async def _do(rank: Rank, what: str, places: tuple[Any, Any], notify: tuple[Any, int]) -> None:
+    place, own = places
+    if what == STORE:
+        await rank.store(place, 1.0)
+    elif what == LOAD:
+        await rank.load(place)
+    elif what == COPY:
+        await rank.put(place, own, nbi=True)
+    elif what == SIGNAL:
+        await rank.put_signal(place, 1.0, *notify)
+    elif what == NOTIFY:
+        await rank.notify(*notify)
+    elif what == RELAXED:
+        await rank.notify(*notify, order="relaxed")
+    else:
+        await getattr(rank, what)()
 
 
 async def _meet(rank: Rank, meeting: Any) -> None:

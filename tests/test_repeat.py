@@ -12,23 +12,27 @@ from loops import looped
 from asyncsim import Case, Set, Signal, Window, kernel, simulate
 from asyncsim.analysis.analyse import analyse
 from asyncsim.analysis.repeat import beyond, period_of
+from asyncsim.machine.direct import drive
 from asyncsim.schedulers.calls import Calls
+from asyncsim.schedulers.pct import Pct
 from asyncsim.trace.columns import Columns
 from asyncsim.trace.errors import KernelError
 from asyncsim.trace.event import Trace
 from kernels.reduce_scatter import builtin, double_buffer, hand
 
 
-def run(given, ranks, calls, *, columns=False):
-    trace = simulate(Case(given, ranks, calls), Calls(), record="calls:seed=0").trace
+def run(given, ranks, calls, *, columns=False, memory="sc"):
+    trace = simulate(Case(given, ranks, calls, memory), Calls(), record="calls:seed=0").trace
     return Trace(trace.header, Columns.of(trace.events), trace.footer) if columns else trace
 
 
+@pytest.mark.parametrize("memory", ["sc", "ldst"])
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("ranks", [2, 3, 4])
-def test_two_calls_of_the_composite_speak_for_all(ranks, columns):
-    assert beyond(run(builtin, ranks, 1, columns=columns)) is None  # one call touches the end, and shows no period
-    found = beyond(run(builtin, ranks, 2, columns=columns))
+def test_two_calls_of_the_composite_speak_for_all(ranks, columns, memory):
+    one, two = (run(builtin, ranks, calls, columns=columns, memory=memory) for calls in (1, 2))
+    assert beyond(one) is None  # one call touches the end, and shows no period
+    found = beyond(two)
     assert (found.period.first, found.period.second, found.limit, found.second_form) == (0, 1, None, False)
 
 
@@ -68,6 +72,22 @@ async def balanced_counters(rank, x, c, d):
         await rank.wait(c[0] >= 3 * (rank.call + 1))
         await rank.store(x[0], 1.0)
         await rank.notify(d.at(0)[0], 1)
+
+
+def test_a_landing_that_nothing_waits_for_is_not_spoken_for():
+    """Each call's put may land in any later call, so the calls that were run show nothing of how far it gets."""
+
+    @kernel(memory=[x, c])
+    async def puts(rank, x, c, *, between):
+        if rank.id == 0:
+            await rank.put(x.at(1)[0], 1.0)
+        if between:
+            await rank.quiet()
+        await rank.notify(c.at(1 - rank.id)[0], order="relaxed")
+        await rank.wait(c[0] >= rank.call + 1)
+
+    assert beyond(run(puts.variant(between=False), 2, 2, memory="ldst")) is None
+    assert beyond(run(puts.variant(between=True), 2, 2, memory="ldst")).limit == 2**31 - 1
 
 
 @pytest.mark.parametrize(("given", "ranks"), [(two_buffers_and_no_answer, 2), (balanced_counters, 3)])
@@ -120,54 +140,65 @@ def test_calls_that_overlap_or_differ_or_reset_are_not_spoken_for():
     assert period_of(run(grows, 2, 3)) is None
 
 
-def test_no_claim_is_wrong_for_up_to_six_calls(pytestconfig):
+@pytest.mark.parametrize(("memory", "total"), [("sc", 250), ("ldst", 200), ("nic", 250)])
+def test_no_claim_is_wrong_for_up_to_six_calls(pytestconfig, memory, total):
     rng = random.Random(8)  # noqa: S311 - dice, no secret
     told = Counter()
-    for _ in range(20_000 if pytestconfig.getoption("--thorough") else 250):
-        given, ranks = looped(rng)
-        few = [run(given, ranks, calls) for calls in (2, 3)]
+    for _ in range(20_000 if pytestconfig.getoption("--thorough") else total):
+        given, ranks = looped(rng, late=memory != "sc")
+        few = [run(given, ranks, calls, memory=memory) for calls in (2, 3)]
         if any(trace.footer.ending != "complete" or not analyse(trace).clean for trace in few):
             continue
-        clean = all(analyse(run(given, ranks, calls)).clean for calls in (4, 5, 6))
+        clean = all(analyse(run(given, ranks, calls, memory=memory)).clean for calls in (4, 5, 6))
         for trace in few:
             found = beyond(trace)
             told["claimed", clean] += found is not None
             told["second form"] += found is not None and found.second_form
         told["clean for three calls only"] += not clean
     assert not told["claimed", False]
-    assert told["claimed", True] > 40
-    assert told["second form"] > 10
+    assert told["claimed", True] > (40 if memory == "sc" else 10)
+    assert told["second form"] > 10 if memory == "sc" else not told["second form"]
     assert told["clean for three calls only"], "without loops that race late the law says little"
 
 
-def stays_in_range(given, ranks, calls):
-    """Say whether no cell leaves its range in so many calls, by running them."""
+def stays_in_range(given, ranks, calls, memory="sc"):
+    """Say whether no cell leaves its range in so many calls: by what is said of a run; where memory is late, by runs.
+
+    What is said there of a cell from which its owner takes late is not exact.
+    """
     try:
-        trace = run(given, ranks, calls)
+        trace = run(given, ranks, calls, memory=memory)
+        if memory != "sc":
+            case = Case(given, ranks, calls, memory)
+            return all(drive(case, Pct(depth=3, seed=seed)).ending == "complete" for seed in range(6))
     except KernelError:  # a wait compares with what no such cell can hold
         return False
     return trace.footer.ending == "complete" and not any(f.kind == "overflow" for f in analyse(trace).findings)
 
 
-def test_no_limit_is_too_large_or_below_what_was_run(pytestconfig):
+@pytest.mark.parametrize(("memory", "total"), [("sc", 180), ("ldst", 120), ("nic", 200)])
+def test_no_limit_is_too_large_or_below_what_was_run(pytestconfig, memory, total):
     rng = random.Random(3)  # noqa: S311 - dice, no secret
     told = Counter()
-    for _ in range(3_000 if pytestconfig.getoption("--thorough") else 180):
-        given, ranks = looped(rng, room=rng.randint(2, 9))
+    for _ in range(3_000 if pytestconfig.getoption("--thorough") else total):
+        given, ranks = looped(rng, room=rng.randint(2, 9), late=memory != "sc")
         for calls in (2, 3):
-            if not stays_in_range(given, ranks, calls) or not analyse(trace := run(given, ranks, calls)).clean:
+            if not stays_in_range(given, ranks, calls, memory):
+                continue
+            if not analyse(trace := run(given, ranks, calls, memory=memory)).clean:
                 continue
             found = beyond(trace)
             if found is not None:
                 limit = 14 if found.limit is None else min(found.limit, 14)
                 assert limit >= calls
-                assert stays_in_range(given, ranks, limit)
-                short = limit < 14 and stays_in_range(given, ranks, limit + 1)
+                assert stays_in_range(given, ranks, limit, memory)
+                short = memory == "sc" and limit < 14 and stays_in_range(given, ranks, limit + 1)
                 assert found.second_form or not short
                 told["short"] += short
                 told[found.second_form, found.limit is None] += 1
     assert told["short"] <= told[True, False] // 10
-    assert all(told[kind] > 4 for kind in ((False, False), (False, True), (True, False))), told
+    kinds = ((False, False), (False, True), (True, False)) if memory == "sc" else ((False, False),)
+    assert all(told[kind] > 4 for kind in kinds), told
 
 
 def stepping(signal, steps):
@@ -219,16 +250,18 @@ def test_the_limit_of_a_cell_that_only_gains_is_exact(given, start, steps, limit
         assert not stays_in_range(made, 2, limit + 1)
 
 
-def test_a_cell_that_is_set_higher_from_call_to_call_has_a_limit():
+@pytest.mark.parametrize("memory", ["sc", "ldst"])
+def test_a_cell_that_is_set_higher_from_call_to_call_has_a_limit(memory):
     @kernel(memory=[Signal("cell", (1,), "int8", start=100)])
     async def numbers(rank, cell):
         await rank.notify(cell[0], 101 + rank.call, op=Set)
         await rank.wait(cell[0] == 101 + rank.call)
+        await rank.quiet()
 
     for calls in (2, 5):
-        assert beyond(run(numbers, 1, calls)).limit == 27
-    assert stays_in_range(numbers, 1, 27)
-    assert not stays_in_range(numbers, 1, 28)
+        assert beyond(run(numbers, 1, calls, memory=memory)).limit == 27
+    assert stays_in_range(numbers, 1, 27, memory)
+    assert not stays_in_range(numbers, 1, 28, memory)
 
 
 def test_a_cell_that_gains_and_loses_has_a_limit_that_is_safe():

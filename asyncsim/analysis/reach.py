@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from asyncsim.trace.columns import CONSUME, HOW, KIND
-from asyncsim.trace.op import NOTIFY, PUT_SIGNAL, TEST, WAIT
+from asyncsim.trace.columns import CONSUME, DEFERRED, HOW, KIND
+from asyncsim.trace.op import LAND, NOTIFY, PUT_SIGNAL, TEST, WAIT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -129,7 +129,9 @@ def _is_guarded(streams: Streams, history: History, first: int, second: int) -> 
 
 def _changes(steps: Steps) -> _Changes:
     taken = steps.flags & CONSUME != 0
-    at = np.flatnonzero(np.isin(steps.kind, (KIND[NOTIFY], KIND[PUT_SIGNAL])) | taken)
+    issued = np.isin(steps.kind, (KIND[NOTIFY], KIND[PUT_SIGNAL])) & (steps.flags & DEFERRED == 0)
+    landed = (steps.kind == KIND[LAND]) & (steps.cell >= 0)
+    at = np.flatnonzero(issued | landed | taken)
     amount = steps.amount[at].astype(np.int64)
     return _Changes(steps.cell[at], np.where(taken[at], -amount, amount), steps.how[at] == HOW["Set"], steps.call[at])
 
