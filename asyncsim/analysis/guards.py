@@ -16,6 +16,7 @@ of all of them never passes, whatever comes: such a wait has neither credits nor
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,49 +34,37 @@ def first_way(streams: Streams, wait: Wait) -> str:
     if op.how in _MIRRORED:
         return UP if op.how in ("Ge", "Gt") else DOWN
     epoch = wait.epoch or streams.histories[wait.slot].epochs[-1]
-    own = sum(
-        amount
-        for who, tally in epoch.tallies.items()
-        for at, amount in zip(tally.indexes, tally.amounts, strict=True)
-        if streams.relation(wait.place, (who, at)) == "sure"
-    )
-    return DOWN if epoch.base + own > op.amount else UP
+    return DOWN if epoch.base + sum(_own_adds(streams, wait, epoch)) > op.amount else UP
 
 
 def sure_value(streams: Streams, wait: Wait, epoch: Epoch) -> int:
     """Return the value that the wait sees in this epoch if no free credit has come yet."""
-    actor, index = wait.place
-    value = epoch.base
+    value = epoch.base + sum(_own_adds(streams, wait, epoch))
     step = wait.event.step
-    for who, tally in epoch.tallies.items():
-        if who == actor:
-            value += tally.before(index)
-            continue
-        for at, amount in zip(tally.indexes, tally.amounts, strict=True):
-            relation = streams.relation(wait.place, (who, at))
-            if relation == "sure":
+    for place, amount in epoch.against(wait.sign):
+        if streams.relation(wait.place, place) == "free":
+            executed = streams.event(place).step
+            if executed is not None and (step is None or executed < step):
                 value += amount
-            elif relation == "free" and amount * wait.sign < 0:
-                executed = streams.events[who][at].step
-                if executed is not None and (step is None or executed < step):
-                    value += amount
     return value
 
 
 def own_credits(streams: Streams, wait: Wait, epoch: Epoch) -> int:
     """Return the credits that are sure for the wait, and have been counted when it is reached."""
+    return sum(max(amount * wait.sign, 0) for amount in _own_adds(streams, wait, epoch))
+
+
+def _own_adds(streams: Streams, wait: Wait, epoch: Epoch) -> list[int]:
+    """Return the amounts that are sure for the wait: of its own actor, in program order."""
     actor, index = wait.place
-    total = 0
-    for who, tally in epoch.tallies.items():
-        if who == actor:
-            total += tally.credits_before(index, wait.sign)
-        elif streams.issuer[who] is not None:
-            total += sum(
-                max(amount * wait.sign, 0)
-                for at, amount in zip(tally.indexes, tally.amounts, strict=True)
-                if streams.relation(wait.place, (who, at)) == "sure"
-            )
-    return total
+    own = streams.issued(epoch).get(actor)
+    if own is None:
+        return []
+    before = bisect_left(own.indexes, index)
+    if not streams.model.late:
+        return own.amounts[:before]
+    adds = zip(own.places[:before], own.amounts, strict=False)
+    return [amount for place, amount in adds if streams.relation(wait.place, place) == "sure"]
 
 
 def needed(wait: Wait, sure: int) -> int | None:

@@ -61,10 +61,16 @@ def most_credits(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> in
     """Return the free credits that can have come to the epoch while the wait is held."""
     actor, index = wait.place
     total = 0
-    for who, tally in epoch.tallies.items():
-        # A task's adds are all free or all own; a wire has but one.
-        if who != actor and streams.relation(wait.place, (who, tally.indexes[0])) == "free":
+    for who, tally in streams.issued(epoch).items():
+        if who != actor:
+            # With a task held, what the others issue lands at once.
             total += tally.credits_before(order.reach(actor, index, who), wait.sign)
+        elif streams.model.late:
+            total += sum(
+                max(amount * wait.sign, 0)
+                for place, amount in zip(tally.places, tally.amounts, strict=True)
+                if streams.relation(wait.place, place) == "free"
+            )
     return total
 
 

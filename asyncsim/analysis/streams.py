@@ -12,6 +12,7 @@ adds are certain (program order), and of the others' adds all that matters is ho
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -34,11 +35,18 @@ Place = tuple[int, int]
 
 @dataclass(slots=True)
 class Tally:
-    """What one actor adds to one epoch: indexes in its stream, amounts, and their running sums."""
+    """What one actor adds to one epoch: indexes in its stream, amounts, where each comes, and running sums."""
 
     indexes: list[int] = field(default_factory=list)
     amounts: list[int] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
     _come: dict[int, list[int]] = field(default_factory=dict)
+
+    def add(self, index: int, amount: int, place: Place) -> None:
+        """Note an add; they come in the order of their indexes."""
+        self.indexes.append(index)
+        self.amounts.append(amount)
+        self.places.append(place)
 
     def before(self, index: int) -> int:
         """Return the sum of all amounts added before `index`."""
@@ -65,6 +73,18 @@ class Epoch:
     opener: Place | None
     closer: Place | None = None
     tallies: dict[int, Tally] = field(default_factory=dict)
+    _against: dict[int, list[tuple[Place, int]]] = field(default_factory=dict)
+
+    def against(self, sign: int) -> list[tuple[Place, int]]:
+        """Return the adds whose amount has not this sign, with their amounts, of an epoch that is complete."""
+        if sign not in self._against:
+            self._against[sign] = [
+                (place, amount)
+                for tally in self.tallies.values()
+                for place, amount in zip(tally.places, tally.amounts, strict=True)
+                if amount * sign < 0
+            ]
+        return self._against[sign]
 
 
 @dataclass(slots=True)
@@ -146,6 +166,7 @@ class Streams:
         self.events: list[list[Event]] = [[] for _ in self.actors]
         self.histories: dict[int, History] = {}
         self._epochs = 0
+        self._issued: dict[int, dict[int, Tally]] = {}
         for event in trace.events:
             self._take(event)
         self.executed = [len(stream) for stream in self.events]
@@ -169,6 +190,22 @@ class Streams:
     def issue(self, place: Place) -> Place:
         """Return the operation that a landing belongs to; any other operation is its own."""
         return self.issuer[place[0]] or place
+
+    def issued(self, epoch: Epoch) -> dict[int, Tally]:
+        """Return the adds of an epoch by the tasks that issue them, with the indexes of the issues."""
+        if not self.model.late:
+            return epoch.tallies
+        if epoch.number not in self._issued:
+            found: dict[int, Tally] = defaultdict(Tally)
+            adds = (
+                (self.issue(place), amount, place)
+                for tally in epoch.tallies.values()
+                for place, amount in zip(tally.places, tally.amounts, strict=True)
+            )
+            for (task, index), amount, place in sorted(adds):
+                found[task].add(index, amount, place)
+            self._issued[epoch.number] = dict(found)
+        return self._issued[epoch.number]
 
     def relation(self, wait: Place, change: Place) -> str:
         """Say what a change of a cell is to a wait: "sure", "after" it, or "free" to come at any time.
@@ -230,9 +267,7 @@ class Streams:
 
     def _add(self, history: History, epoch: Epoch, place: Place, amount: int) -> None:
         history.adds.append((place, amount, epoch.number))
-        tally = epoch.tallies.setdefault(place[0], Tally())
-        tally.indexes.append(place[1])
-        tally.amounts.append(amount)
+        epoch.tallies.setdefault(place[0], Tally()).add(place[1], amount, place)
 
     def _history(self, cell: Cell) -> History:
         history = self.histories.get(cell.slot)
