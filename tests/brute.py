@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from toy import ADD, COPY, LOAD, NOTIFY, SET, STORE, SYMBOLS, TAKE, TEST, WAIT
+from toy import ADD, COPY, LOAD, NOTIFY, POLL, SET, STORE, SYMBOLS, TAKE, TEST, WAIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -146,7 +146,7 @@ def both_add(a: Op, b: Op) -> bool:
 def _meetings(program: Program, reached: set[State]) -> tuple[frozenset[Pair], frozenset[Pair]]:
     """Return the conflicting pairs and the adding pairs that are next in one of these positions.
 
-    A data access never has to wait: that it is next is that it can go.
+    A data access never has to wait: that it is next is that it can go. Polls do wait, and are no data accesses.
     """
     streams = program.streams
     races: set[Pair] = set()
@@ -184,7 +184,7 @@ class _Toy:
             steps = []
             for index, op in enumerate(ops):
                 steps.append(self._step(op, program.writes(actor, index), slot))
-                slot += op.kind in (LOAD, TEST)
+                slot += op.kind in (LOAD, POLL, TEST)
             self.code.append(steps)
             self.loaded.append(slice(first, slot))
         nothing = (None,) * (slot - self.cells.stop)
@@ -203,8 +203,13 @@ class _Toy:
         source = self.memory.start + op.source
         add = _add_floats if self.program.floats else operator.add
 
+        holds = COMPARE[op.how]
+        writer = self.program.writer
+
         def step(s: list[Any]) -> bool:
-            if op.kind == LOAD:
+            if op.kind == POLL and not holds(writer(s[at]), op.value):
+                return False
+            if op.kind in (LOAD, POLL):
                 s[slot] = s[at]
             elif op.kind == STORE:
                 s[at] = value

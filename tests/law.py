@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING
 
 from brute import explore
 from runs import run_once
-from toy import COMPARING, TAKE, WAIT
+from toy import COMPARING, POLL, TAKE, WAIT
 
 from asyncsim.analysis.analyse import analyse
 from asyncsim.analysis.group import EXAMPLES
+from asyncsim.checking.versions import Versions
 from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from brute import Final, Truth
+    from runs import Ran
     from toy import Op, Program
 
     from asyncsim.analysis.analyse import Analysis
+    from asyncsim.machine.case import Case
     from asyncsim.trace.event import Trace
     from asyncsim.trace.finding import Side
 
@@ -35,7 +38,8 @@ class Judged:
     Args:
         kinds: of findings.
         races: pairs of (actor, index).
-        applies: no undetermined test was met.
+        applies: no undetermined test was met, and no poll that nothing forces.
+        polled: such a poll was met.
         fast: vector clocks decided.
         blocked: the (actor, index) of each side of a deadlock.
         slips: where the result contradicts itself.
@@ -45,6 +49,7 @@ class Judged:
     kinds: frozenset[str]
     races: frozenset[frozenset[tuple[int, int]]]
     applies: bool
+    polled: bool
     fast: bool = field(compare=False)
     blocked: frozenset[tuple[int, int]]
     slips: tuple[str, ...]
@@ -65,13 +70,16 @@ class Judged:
         return self.applies and not self.kinds & BLEMISHES
 
 
-def judge(trace: Trace, order: str = "auto") -> Judged:
-    """Analyse a run."""
-    result = analyse(trace, order=order)
+def judge(trace: Trace, order: str = "auto", case: Case | None = None) -> Judged:
+    """Analyse a run; with the case, its polls too."""
+    result = analyse(trace, order=order, contents=None if case is None else Versions(case))
     kinds = frozenset(finding.kind for finding in result.findings)
     races = frozenset(frozenset((int(name), index) for name, index in pair) for pair in result.race_pairs)
     blocked = [_places(f.sides) for f in result.findings if f.kind == "deadlock"]
-    said = Judged(kinds, races, result.applies, result.fast, frozenset().union(*blocked), tuple(_slips(result, races)))
+    polled = any("polls data" in reason for reason in result.reasons)
+    said = Judged(
+        kinds, races, result.applies, polled, result.fast, frozenset().union(*blocked), tuple(_slips(result, races))
+    )
     assert (said.exact, said.proved) == (result.exact, result.clean)
     return said
 
@@ -106,7 +114,7 @@ class Checked:
         streams = self.program.streams
         ends = [end.positions for end in self.truth.finals]
         paths = ([ops[1 : at - 1] for ops, at in zip(streams, end, strict=True)] for end in ends)
-        return all(any(op.kind in (WAIT, TAKE) for inner in path for op in inner) for path in paths)
+        return all(any(op.kind in (WAIT, TAKE, POLL) for inner in path for op in inner) for path in paths)
 
 
 async def check(program: Program, seeds: Sequence[int]) -> Checked:
@@ -116,12 +124,12 @@ async def check(program: Program, seeds: Sequence[int]) -> Checked:
     said: list[Judged] = []
     for seed in seeds:
         ran = await run_once(program, seed)
-        one = judge(ran.trace)
+        one = judge(ran.trace, case=ran.case)
         said.append(one)
         mistakes += one.slips
         mistakes += _against_run(one, ran.final, tuple(map(len, program.streams)))
         mistakes += _against_truth(one, truth, floats=program.floats)
-        mistakes += _orders_agree(ran.trace, one) if len(said) == 1 else []
+        mistakes += _orders_agree(ran, one) if len(said) == 1 else []
     mistakes += _runs_agree(said)
     return Checked(program, truth, said[0], tuple(dict.fromkeys(mistakes)))
 
@@ -155,21 +163,25 @@ def _against_truth(said: Judged, truth: Truth, *, floats: bool) -> list[str]:
 
 
 def same(one: Judged, other: Judged) -> bool:
-    """Say whether two analyses of one program agree. Past a flag nothing is exact, so only that there is one counts."""
-    return one.flagged == other.flagged and (one.flagged or one == other)
+    """Say whether two analyses of one program agree.
+
+    Past a flag, or a poll that nothing forces, nothing is exact, so only that there is one counts.
+    """
+    loose = one.flagged or one.polled
+    return loose == (other.flagged or other.polled) and (loose or one == other)
 
 
 def _runs_agree(said: Sequence[Judged]) -> list[str]:
     return [] if all(same(one, said[0]) for one in said) else ["findings depend on the run"]
 
 
-def _orders_agree(trace: Trace, auto: Judged) -> list[str]:
+def _orders_agree(ran: Ran, auto: Judged) -> list[str]:
     """Say where clocks and frontiers differ; where the fast path does not apply, clocks must be refused."""
     mistakes = []
-    if auto.fast and not same(judge(trace, "frontiers"), auto):
+    if auto.fast and not same(judge(ran.trace, "frontiers", ran.case), auto):
         mistakes.append("clocks and frontiers differ")
     try:
-        had = same(judge(trace, "clocks"), auto)
+        had = same(judge(ran.trace, "clocks", ran.case), auto)
     except MisuseError:
         had = False
     if had != auto.fast:

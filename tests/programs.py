@@ -11,7 +11,7 @@ import numpy as np
 from brute import COMPARE
 from hypothesis import strategies as st
 from protocols import protocol
-from toy import ADD, COPY, COPY_ADD, LOAD, NOTIFY, ON_DATA, SET, STORE, TAKE, TEST, WAIT, Op, Program
+from toy import ADD, COMPARING, COPY, COPY_ADD, LOAD, NOTIFY, ON_DATA, POLL, SET, STORE, TAKE, TEST, WAIT, Op, Program
 
 from asyncsim.machine.kernel import Kernel
 from asyncsim.trace.declare import Signal, Window
@@ -59,6 +59,9 @@ class Family:
     calls: int = 1
 
 
+MOST_ELEMENTS = 7
+IN_DATA = 0.7
+"""How often a cell becomes an element that is polled."""
 EARLY = 0.8
 """How often a wait that comes too early gives way to a notify."""
 
@@ -85,6 +88,7 @@ SOUPS: dict[str, Family] = {
     "both directions, few cells": Family(
         (*_PLAIN, NOTIFY, SET, TAKE), compares=_EVERY, adds=_EITHER, own=_EITHER, expected=(-1, 0, 0, 1), hub=True
     ),
+    "polls": Family((*_DATA, STORE, STORE, NOTIFY, WAIT, POLL, POLL, POLL)),
     "consuming waits": Family((*_PLAIN, TAKE, TAKE, TAKE)),
     "consuming, compared": Family((*_DATA, *_SYNC, TAKE, TAKE), compares=_EVERY, expected=(1, 1, 2, 0, -1)),
     "set flags": Family((*_DATA, SET, SET, SET, WAIT, WAIT, WAIT), compares=(">=", "=="), expected=(1, 2)),
@@ -122,10 +126,48 @@ _STYLES: dict[str, dict[str, Any]] = {
 def mirrored(program: Program) -> Program:
     """Return the program with all its cells upside down: a wait for more becomes one for less."""
     actors = tuple(
-        tuple(op if op.on_data else replace(op, value=-op.value, how=_MIRRORED.get(op.how, op.how)) for op in ops)
+        tuple(
+            op
+            if op.on_data
+            else replace(op, value=-op.value, how=_MIRRORED.get(op.how, op.how) if op.kind in COMPARING else op.how)
+            for op in ops
+        )
         for ops in program.actors
     )
     return replace(program, actors=actors, starts=tuple(-start for start in program.starts))
+
+
+def in_data(program: Program, rng: random.Random) -> Program:
+    """Return the program with some of its cells as elements: who notified stores, who waited polls for that store."""
+    numbers = [number for number, _ in enumerate(op for ops in program.actors for op in ops)]
+    numbered = list(zip(numbers, (op for ops in program.actors for op in ops), strict=True))
+    elements, cells = list(program.elements), range(len(program.cells))
+    became: dict[int, int] = {}
+    used = {op.place for _, op in numbered if op.kind == WAIT}
+    for cell in cells:
+        if cell in used and len(elements) < MOST_ELEMENTS and rng.random() < IN_DATA:
+            became[cell] = len(elements)
+            elements.append(program.cells[cell])
+    stores = {cell: [n + 1 for n, op in numbered if op.kind == NOTIFY and op.place == cell] for cell in became}
+
+    def changed(op: Op) -> Op:
+        if op.on_data or op.place not in became:
+            return op
+        place = became[op.place]
+        if op.kind != WAIT:
+            return Op(STORE if op.kind == NOTIFY else LOAD, place)
+        order = stores[op.place]
+        if not 0 < op.value <= len(order):
+            return Op(POLL, place, how="!=", value=rng.choice((0, *numbers)))
+        how = rng.choice((">=", ">=", "==", "!=" if op.value == 1 else ">="))
+        return Op(POLL, place, how=how, value=0 if how == "!=" else order[op.value - 1])
+
+    actors = tuple(tuple(map(changed, ops)) for ops in program.actors)
+    return replace(program, actors=actors, elements=tuple(elements))
+
+
+def _flags_in_data(rng: random.Random, **style: Any) -> Program:
+    return in_data(protocol(rng, **style), rng)
 
 
 def _upside_down(rng: random.Random) -> Program:
@@ -135,6 +177,8 @@ def _upside_down(rng: random.Random) -> Program:
 PROTOCOLS: dict[str, Callable[[random.Random], Program]] = {
     **{name: partial(protocol, **options) for name, options in _STYLES.items()},
     "protocol, any, upside down": _upside_down,
+    "protocol, flags in data": _flags_in_data,
+    "protocol, flags in data, broken": partial(_flags_in_data, broken=True),
 }
 """Programs made from an order that works, with notify after store and wait before load."""
 
@@ -182,6 +226,9 @@ def _soup(family: Family, rng: random.Random) -> Program:
 
 def _op(family: Family, rng: random.Random, actor: int, elements: tuple[int, ...], cells: tuple[int, ...]) -> Op:
     kind = rng.choice(family.kinds)
+    if kind == POLL:
+        value = rng.choice((0, 0, *range(1, family.total)))
+        return Op(POLL, rng.randrange(len(elements)), how=rng.choice(_EVERY), value=value)
     if kind in ON_DATA:
         place, source = rng.randrange(len(elements)), rng.randrange(len(elements))
         if kind == COPY and actor not in (elements[place], elements[source]):
@@ -231,6 +278,8 @@ async def _touch(  # noqa: PLR0913, PLR0917 - one operation, with all it needs
     place = data.at(program.elements[op.place])[op.place]
     if op.kind == LOAD:
         loaded.append(await rank.load(place))
+    elif op.kind == POLL:
+        loaded.append(await rank.poll(place, lambda x: COMPARE[op.how](program.writer(int(x)), op.value)))
     elif op.kind in (STORE, ADD):
         await rank.store(place, program.writes(rank.id, index), atomic="add" if op.kind == ADD else None)
     else:

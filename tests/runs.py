@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from brute import COMPARE, Final, replay
 from programs import kernel_of
-from toy import LOAD, TAKE, TEST
+from toy import LOAD, POLL, TAKE, TEST
 
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import simulate
@@ -45,6 +45,7 @@ class Ran:
 
     trace: Trace
     final: Final
+    case: Case
 
 
 async def run_once(program: Program, seed: int) -> Ran:
@@ -56,7 +57,7 @@ async def run_once(program: Program, seed: int) -> Ran:
     expected = "overflow" if final.overflow else "deadlock" if _unfinished(program, final) else "complete"
     assert run.ending == expected, f"the run ended with {run.ending}, not {expected}: {program}"
     assert _loaded(program, run.trace) == final.loaded, f"loads of a run differ from the oracle's: {program}"
-    return Ran(run.trace, final)
+    return Ran(run.trace, final, case)
 
 
 def _unfinished(program: Program, final: Final) -> bool:
@@ -75,13 +76,13 @@ def _loaded(program: Program, trace: Trace) -> tuple[tuple[float | None, ...], .
         at[actor] += 1
         assert (event.op.cell is None) == op.on_data
         assert event.op.consume == (op.kind == TAKE)
-        if op.kind == LOAD:
+        if op.kind in (LOAD, POLL):
             assert isinstance(event.data, bytes)
             got[actor].append(np.frombuffer(event.data, dtype)[0].item())
         elif op.kind == TEST:
             assert event.have is not None
             got[actor].append(COMPARE[op.how](event.have, op.value))
     for actor, stream in enumerate(streams):
-        missing = sum(op.kind in (LOAD, TEST) for op in stream[at[actor] :])
+        missing = sum(op.kind in (LOAD, POLL, TEST) for op in stream[at[actor] :])
         got[actor] += [None] * missing
     return tuple(map(tuple, got))

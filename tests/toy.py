@@ -4,10 +4,12 @@ They are written and printed in one notation, so that a failing program can be p
 
     parse("st x; c += 1 || wait c >= 1; ld x")
 
-`x y z w` are elements of data, `c d e ... k` are cells; ``||`` separates ranks. A load is ``ld x``,
+`x y z w ...` are elements of data, `c d e ... k` are cells; ``||`` separates ranks. A load is ``ld x``,
 a store ``st x``, an atomic add ``ad x``, a copy ``x <- y``, a copy that adds ``x <+ y``, a notify
 ``c += 1`` or ``c := 1``, a wait ``wait c >= 1``, a consuming wait ``take c >= 1``, a test ``test c >= 1``.
-What a store or an add writes is not chosen: each writes a value of its own, so every stale read shows.
+What a store or an add writes is not chosen: each writes a value of its own, so every stale read shows. So a poll,
+``poll x >= 3``, does not compare values, but which store wrote last: 3 is the third operation of the program, rank
+by rank, and 0 is nobody.
 """
 
 from __future__ import annotations
@@ -17,11 +19,12 @@ from itertools import accumulate
 
 LOAD, STORE, ADD, COPY, COPY_ADD = "ld", "st", "ad", "<-", "<+"
 NOTIFY, SET, WAIT, TAKE, TEST = "+=", ":=", "wait", "take", "test"
-ON_DATA = (LOAD, STORE, ADD, COPY, COPY_ADD)
+POLL = "poll"
+ON_DATA = (LOAD, STORE, ADD, COPY, COPY_ADD, POLL)
 COMPARING = (WAIT, TAKE, TEST)
 SYMBOLS = ("==", "!=", ">", ">=", "<", "<=")
 
-ELEMENTS = "xyzw"
+ELEMENTS = "xyzwvutsrqp"
 CELLS = "cdefghijk"
 FLOATS = (1e8, 3.0, -1e8, 7.0)
 """What atomic adds add in a program on floats: their sum depends on the order."""
@@ -54,7 +57,7 @@ class Op:
 
     @property
     def accesses(self) -> tuple[tuple[int, str], ...]:
-        """The elements it touches, each with r (read), w (write) or a (atomic add)."""
+        """The elements it touches, each with r (read), w (write) or a (atomic add); a poll synchronises."""
         if self.kind in (COPY, COPY_ADD):
             # A copy of an element onto itself changes nothing: it is a read.
             mode = "a" if self.kind == COPY_ADD else "w" if self.source != self.place else "r"
@@ -67,6 +70,8 @@ class Op:
         if self.on_data:
             place = ELEMENTS[self.place]
             copies = self.kind in (COPY, COPY_ADD)
+            if self.kind == POLL:
+                return f"{self.kind} {place} {self.how} {self.value}"
             return f"{place} {self.kind} {ELEMENTS[self.source]}" if copies else f"{self.kind} {place}"
         place = CELLS[self.place]
         if self.kind in COMPARING:
@@ -122,6 +127,11 @@ class Program:
             return FLOATS[number % len(FLOATS)] if adds else float(number + 1)
         return 1 << (number if adds else number + 24)
 
+    @staticmethod
+    def writer(value: int) -> int:
+        """Return which store wrote a value last, as polls compare it; adds do not count."""
+        return (value >> 24).bit_length()
+
     def __str__(self) -> str:
         """Write the call of `parse` that makes this program."""
         text = " || ".join("; ".join(map(str, ops)) for ops in self.actors)
@@ -155,7 +165,7 @@ def parse(  # noqa: PLR0913 - the fields of a program, all but the first optiona
     actors = tuple(tuple(_op(words) for words in part.split(";") if words.strip()) for part in text.split("||"))
     ops = [op for ops in actors for op in ops]
     if elements is None:
-        used = [place for op in ops for place, _ in op.accesses]
+        used = [op.place for op in ops if op.on_data] + [op.source for op in ops if op.on_data]
         elements = (0,) * (max(used, default=-1) + 1)
     if cells is None:
         owners = dict.fromkeys(range(max((op.place for op in ops if not op.on_data), default=-1) + 1), 0)
@@ -174,6 +184,9 @@ def _op(text: str) -> Op:
         if how not in SYMBOLS:
             raise ValueError(f"{text!r}: {how!r} is no comparison")
         return Op(kind, CELLS.index(cell), how=how, value=int(value))
+    if words[0] == POLL:
+        kind, element, how, value = words
+        return Op(kind, ELEMENTS.index(element), how=how, value=int(value))
     if words[0] in (LOAD, STORE, ADD):
         kind, element = words
         return Op(kind, ELEMENTS.index(element))

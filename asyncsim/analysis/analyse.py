@@ -24,15 +24,16 @@ from asyncsim.analysis.frontiers import Frontiers
 from asyncsim.analysis.group import FairOrder, findings_of
 from asyncsim.analysis.mismatch import call_mismatches
 from asyncsim.analysis.order import order_of
+from asyncsim.analysis.polls import Polls
 from asyncsim.analysis.races import races
 from asyncsim.analysis.signals import overflows, signal_races, undetermined_tests, unstable_waits
 from asyncsim.analysis.streams import Streams
 from asyncsim.trace.event import COMPLETE, DEADLOCK, STEP_LIMIT
-from asyncsim.trace.op import POLL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from asyncsim.analysis.polls import Contents
     from asyncsim.analysis.streams import Place
     from asyncsim.trace.event import Trace
     from asyncsim.trace.finding import Finding
@@ -81,13 +82,16 @@ class Analysis:
         return self.applies and not any(finding.kind in ORDER_FINDINGS for finding in self.findings)
 
 
-def analyse(trace: Trace, *, order: str = "auto", fair: Trace | None = None) -> Analysis:
+def analyse(
+    trace: Trace, *, order: str = "auto", fair: Trace | None = None, contents: Contents | None = None
+) -> Analysis:
     """Analyse a run.
 
     Args:
         trace: the run, with its footer.
         order: "clocks" or "frontiers" to force one of the two ways; they agree where both apply.
         fair: the run under round robin, by which races are named; by default `trace` itself.
+        contents: knows what the windows hold, so that polls can be told that one store forces; by default nobody does.
 
     Raises:
         MisuseError: clocks were asked for, and some cell has alternatives.
@@ -96,7 +100,8 @@ def analyse(trace: Trace, *, order: str = "auto", fair: Trace | None = None) -> 
     if order == "auto" and (compact := analyse_columns(trace, fair or trace)) is not None:
         return _analysis_of(trace, compact)
     streams = Streams(trace)
-    found, _ = order_of(streams, order)
+    polls = Polls(streams, contents)
+    found, _ = order_of(streams, order, polls)
     # Of a run that would not end nothing is proved, and its pairs can be very many.
     suspects = [] if streams.ending == STEP_LIMIT else list(races(streams, found))
     flags = list(chain(signal_races(streams, found), unstable_waits(streams, found), overflows(streams, found)))
@@ -109,12 +114,9 @@ def analyse(trace: Trace, *, order: str = "auto", fair: Trace | None = None) -> 
     reasons = [
         f"the answer of {test.event.op.actor.title}'s '{test.event.op}' depends on the schedule" for test in tests[:1]
     ]
-    reasons += [
-        f"{event.op.actor.title} polls data ({event.op})"
-        for stream in streams.events
-        for event in stream
-        if event.op.kind == POLL
-    ][:1]
+    # What a poll sees is known only where nothing else is open.
+    polled = polls.every if suspects or flags else polls.unforced
+    reasons += [f"{event.op.actor.title} polls data ({event.op})" for event in polled[:1]]
     if streams.ending not in (COMPLETE, DEADLOCK):
         reasons.append(f"the run did not end by itself: {streams.ending or 'no footer'}")
     raced = [suspect.places for suspect in suspects if suspect.kind == "race"]

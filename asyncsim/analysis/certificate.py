@@ -22,7 +22,7 @@ from asyncsim.analysis.streams import ALWAYS, DOWN, Streams
 from asyncsim.trace.conflict import present_accesses
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import COMPLETE
-from asyncsim.trace.op import NOTIFY, PUT_SIGNAL, START
+from asyncsim.trace.op import NOTIFY, POLL, PUT_SIGNAL, START
 from asyncsim.trace.region import ADD, READ, WRITE
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def certificate(trace: Trace, analysis: Analysis) -> list[str]:
         analysis: what was said of it.
 
     Raises:
-        MisuseError: there is none: the analysis found something, the run did not complete, or the kernel was edited.
+        MisuseError: there is none: the analysis found something, the run did not complete, it polls data, or the kernel
+            was edited.
 
     """
     if trace.header.edits:
@@ -59,6 +60,8 @@ def certificate(trace: Trace, analysis: Analysis) -> list[str]:
     streams = Streams(trace)
     if not analysis.clean or streams.ending != COMPLETE:
         raise MisuseError("only a complete run in which the analysis found nothing has a certificate")
+    if any(event.op.kind == POLL for event in trace.events):
+        raise MisuseError("it polls data, and a certificate says nothing of what a predicate accepts")
     if trace.header.world.mixed:
         raise MisuseError("windows of different dtypes share memory; a certificate knows one size of element a window")
     return certificate_lines(streams, *order_of(streams))

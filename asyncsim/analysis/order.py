@@ -15,18 +15,20 @@ from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
     from asyncsim.analysis.edges import Edges
+    from asyncsim.analysis.polls import Polls
     from asyncsim.analysis.precede import Order
     from asyncsim.analysis.streams import Place, Streams, Wait
 
 ORDERS = ("auto", "clocks", "frontiers")
 
 
-def order_of(streams: Streams, how: str = "auto") -> tuple[Order, Guards]:
+def order_of(streams: Streams, how: str = "auto", polls: Polls | None = None) -> tuple[Order, Guards]:
     """Return the order of a run, with the guards it rests on; set the way in which each of its waits is read.
 
     Args:
         streams: the run.
         how: "auto", or one of the two ways by name.
+        polls: its polls, of which those that no write forces are given up; None: they stop nobody.
 
     Raises:
         MisuseError: clocks were asked for, and some cell has alternatives.
@@ -37,13 +39,14 @@ def order_of(streams: Streams, how: str = "auto") -> tuple[Order, Guards]:
     waits = [wait for history in streams.histories.values() for wait in history.waits]
     for wait in waits:
         wait.way = first_way(streams, wait)
-    edges = edges_of(streams)
+    structure = edges_of(streams)
     ways = _Ways(streams, waits)
     while True:
-        order, guards = _order(
-            streams, {place: list(needs) for place, needs in edges.items()}, clocks=how != "frontiers"
-        )
-        if not ways.change(order):
+        edges = {place: list(needs) for place, needs in structure.items()}
+        for place, source in polls.edges() if polls is not None else ():
+            edges.setdefault(place, []).append(source)
+        order, guards = _order(streams, edges, clocks=how != "frontiers")
+        if not ways.change(order) and (polls is None or not polls.give_up(order, structure)):
             break
     if how == "clocks" and not isinstance(order, Clocks):
         raise MisuseError(

@@ -30,15 +30,16 @@ def unordered(order: Order, x: Place, y: Place) -> bool:
     return not precedes(order, x, y) and not precedes(order, y, x)
 
 
-def precedes_reaching(order: Order, x: Place, y: Place) -> bool:
+def precedes_reaching(order: Order, x: Place, y: Place, edges: Edges | None = None) -> bool:
     """Say whether y cannot even be next, with all that starting and joining let it wait for, while x has not executed.
 
-    So a stream that is started once another was joined is reached after all that the other did.
+    So a stream that is started once another was joined is reached after all that the other did. `edges` are those to
+    be met when y is reached, if not all that the order knows.
     """
     reached = order.reach(*x, y[0])
     if reached != y[1]:
         return reached < y[1]
-    return any(order.reach(*x, actor) <= index for actor, index in order.edges.get(y, ()))
+    return any(order.reach(*x, actor) <= index for actor, index in (order.edges if edges is None else edges).get(y, ()))
 
 
 def may_be_current(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> bool:

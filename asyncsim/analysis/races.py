@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from asyncsim.analysis.group import Suspect
 from asyncsim.analysis.precede import unordered
-from asyncsim.trace.conflict import accesses_conflict, meeting_accesses, present_accesses
-from asyncsim.trace.op import FETCH, LAND, POLL, WAIT
+from asyncsim.analysis.touches import entries_of, is_met
+from asyncsim.trace.conflict import accesses_conflict, meeting_accesses
+from asyncsim.trace.op import FETCH, LAND, WAIT
 from asyncsim.trace.region import ADD, READ, SYMBOLS, spans_overlap
 
 if TYPE_CHECKING:
@@ -17,20 +17,8 @@ if TYPE_CHECKING:
 
     from asyncsim.analysis.precede import Order
     from asyncsim.analysis.streams import Place, Streams
-    from asyncsim.trace.op import Op
+    from asyncsim.analysis.touches import Entry
     from asyncsim.trace.region import Access, Spans
-
-OWN, PEERS = "own", "peers"
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """An access, and in whose eyes it happens at this operation: everybody's (None), its own rank's, all others'."""
-
-    place: Place
-    access: Access
-    rank: int
-    eyes: str | None
 
 
 def races(streams: Streams, order: Order) -> Iterator[Suspect]:
@@ -62,10 +50,10 @@ def suspect_at(streams: Streams, x: Place, y: Place, *, both_add: bool) -> Suspe
     raise RuntimeError(f"{streams.event(x).op} and {streams.event(y).op} do not conflict")
 
 
-def _overlapping(streams: Streams) -> Iterator[tuple[_Entry, _Entry]]:
+def _overlapping(streams: Streams) -> Iterator[tuple[Entry, Entry]]:
     """Yield pairs of accesses of different actors to common bytes, one of which changes them."""
-    slots: dict[int, dict[Spans, list[_Entry]]] = {}
-    for entry in _entries(streams):
+    slots: dict[int, dict[Spans, list[Entry]]] = {}
+    for entry in entries_of(streams):
         region = entry.access.region
         slots.setdefault(region.slot, {}).setdefault(region.spans, []).append(entry)
     for by_spans in slots.values():
@@ -80,35 +68,14 @@ def _overlapping(streams: Streams) -> Iterator[tuple[_Entry, _Entry]]:
                     yield from _pairs(streams, by_spans[spans], by_spans[other])
 
 
-def _entries(streams: Streams) -> Iterator[_Entry]:
-    """Yield every access to at least one byte; polls synchronise, and are judged by exploration."""
-    for actor, stream in enumerate(streams.events):
-        rank = streams.actors[actor].rank
-        for index, event in enumerate(stream):
-            if event.op.kind != POLL:
-                for access, eyes in _accesses(event.op):
-                    if access.region.spans:
-                        yield _Entry((actor, index), access, rank, eyes)
-
-
-def _accesses(op: Op) -> list[tuple[Access, str | None]]:
-    """Return what an operation touches at its own step, and in whose eyes."""
-    own = present_accesses(op, own=True)
-    peers = present_accesses(op, own=False)
-    if own == peers:
-        return [(access, None) for access in own]
-    found: list[tuple[Access, str | None]] = [(access, None if access in peers else OWN) for access in own]
-    return found + [(access, PEERS) for access in peers if access not in own]
-
-
-def _pairs(streams: Streams, entries: list[_Entry], others: list[_Entry] | None) -> Iterator[tuple[_Entry, _Entry]]:
+def _pairs(streams: Streams, entries: list[Entry], others: list[Entry] | None) -> Iterator[tuple[Entry, Entry]]:
     """Yield each pair of different actors of which one writes; within one list each pair once."""
     for x, y in _writers_first(entries, others):
-        if x.place[0] != y.place[0] and _is_met(x, y) and _is_met(y, x) and not _forwarded(streams, x, y):
+        if x.place[0] != y.place[0] and is_met(x, y) and is_met(y, x) and not _forwarded(streams, x, y):
             yield x, y
 
 
-def _writers_first(entries: list[_Entry], others: list[_Entry] | None) -> Iterator[tuple[_Entry, _Entry]]:
+def _writers_first(entries: list[Entry], others: list[Entry] | None) -> Iterator[tuple[Entry, Entry]]:
     """Yield the pairs without those of two readers, which can be very many."""
     writers = [entry for entry in entries if entry.access.mode != READ]
     readers = [entry for entry in entries if entry.access.mode == READ]
@@ -120,19 +87,7 @@ def _writers_first(entries: list[_Entry], others: list[_Entry] | None) -> Iterat
         yield from product(readers, [entry for entry in others if entry.access.mode != READ])
 
 
-def _is_met(x: _Entry, y: _Entry) -> bool:
-    """Say whether x happens at this operation in the eyes of y.
-
-    Loads and local stores of the same rank meet a local store when it is issued. All others meet it
-    when it lands: peers, but also what lands late for this very rank (an atomic add, a non-blocking get).
-    """
-    if x.eyes is None:
-        return True
-    at_issue = x.rank == y.rank and (y.access.mode == READ or y.eyes is not None)
-    return at_issue == (x.eyes == OWN)
-
-
-def _forwarded(streams: Streams, x: _Entry, y: _Entry) -> bool:
+def _forwarded(streams: Streams, x: Entry, y: Entry) -> bool:
     """Say whether one is a landing that the other, a load of the same actor, sees before it has landed.
 
     A non-blocking copy is never seen before.

@@ -27,7 +27,7 @@ from asyncsim.analysis.races import races
 from asyncsim.analysis.reach import Recorded, guarded_cells, limit_of, values_of
 from asyncsim.analysis.streams import DOWN, UP, Streams
 from asyncsim.trace.columns import CONSUME, HOW, KIND, Columns
-from asyncsim.trace.op import JOIN, START, SYNC, TEST, WAIT
+from asyncsim.trace.op import JOIN, POLL, START, SYNC, TEST, WAIT
 
 if TYPE_CHECKING:
     from asyncsim.analysis.precede import Order
@@ -81,6 +81,8 @@ def period_of(trace: Trace) -> Period | None:
     steps = columns.steps
     if not len(columns) or not sums_are_exact(trace.header.world, steps) or (np.diff(steps.call) < 0).any():
         return None
+    if (steps.kind == KIND[POLL]).any():
+        return None  # what it waits for is in the data, and may differ from call to call
     values = values_of(trace.header.world, steps, calls)
     roles = _roles(columns)
     states = [_state(columns, roles, values[call], call) for call in range(calls)]

@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import accumulate
+from math import inf
 from typing import TYPE_CHECKING
 
 from asyncsim.trace.event import DEADLOCK
@@ -206,6 +207,18 @@ class Streams:
                 found[task].add(index, amount, place)
             self._issued[epoch.number] = dict(found)
         return self._issued[epoch.number]
+
+    def landings(self, issue: Place) -> tuple[Place, ...]:
+        """Return the landings of an operation."""
+        return tuple(
+            (wire, len(self.events[wire]) - 1)
+            for wire in range(self.tasks, len(self.events)) if self.issuer[wire] == issue
+        )  # fmt: skip
+
+    def step(self, place: Place) -> float:
+        """Return when an operation was executed; infinity if it never was."""
+        step = self.event(place).step
+        return inf if step is None else step
 
     def relation(self, wait: Place, change: Place) -> str:
         """Say what a change of a cell is to a wait: "sure", "after" it, or "free" to come at any time.

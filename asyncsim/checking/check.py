@@ -17,6 +17,7 @@ from asyncsim.checking.second import Second
 from asyncsim.checking.settling import doubt
 from asyncsim.checking.suspects import SHRINK_STEPS, Suspects
 from asyncsim.checking.undecided import SAMPLES, Undecided
+from asyncsim.checking.versions import Versions
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import Blocking, simulate
 from asyncsim.schedulers.table import make
@@ -212,7 +213,7 @@ class _Check:
 
     def _analyse(self, stage: str, run: Run, fair: Run) -> Analysis:
         self.account.begin(stage, total=len(run.choices))
-        return analyse(_trace(run), fair=_trace(fair))
+        return analyse(_trace(run), fair=_trace(fair), contents=Versions(self.case))
 
     async def _judge_run(self, run: Run, analysis: Analysis) -> None:
         """Take what a run itself shows, in the analysis's words where it has them."""

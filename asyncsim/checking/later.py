@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from asyncsim.analysis.analyse import analyse
 from asyncsim.analysis.repeat import beyond
 from asyncsim.checking.plan import mixed_plan
+from asyncsim.checking.versions import Versions
 from asyncsim.machine.calluse import CallUse
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.calls import Calls
@@ -111,7 +112,7 @@ def later_calls(case: Case, run: Run, use: CallUse) -> str:
             return ""
         if run.trace is None or run.ending != COMPLETE:
             return ""
-        if not analyse(run.trace).clean:
+        if not analyse(run.trace, contents=Versions(case)).clean:
             return f"not for {calls} calls: then the analysis finds something; judge it with --calls {calls}"
         found = _beyond(run, use)
     if found is None:

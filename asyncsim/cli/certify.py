@@ -13,6 +13,7 @@ from asyncsim.certify.reading import read
 from asyncsim.checking.claim import claim_denied
 from asyncsim.checking.locate import locate
 from asyncsim.cli.completion import complete_kernels
+from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
     from asyncsim.certify import Certified
@@ -92,7 +93,11 @@ def write_certificate(report: Report, file: Path) -> None:
         why = "of several models; name one of them with --memory" if several else "and this is " + report.verdict
         click.echo(f"asyncsim: no certificate: only what is PROVED under one memory model has one, {why}", err=True)
         return
-    lines = certificate(*report.proof)
+    try:
+        lines = certificate(*report.proof)
+    except MisuseError as error:
+        click.echo(f"asyncsim: no certificate: {error}", err=True)
+        return
     try:
         found = certify(lines)
     except RejectedError as error:
