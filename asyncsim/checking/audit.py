@@ -3,7 +3,7 @@
 A verdict is one run, so synchronisation can be mutation-tested: each part is taken away in turn, and
 the kernel judged again, over one call and over several. What then goes wrong is what the part guards.
 Where nothing does, and that is proved, the part is redundant. For a kernel that is refuted there is
-the reverse too: the barrier that repairs it (`asyncsim.checking.repair`).
+the reverse too: the change that repairs it (`asyncsim.checking.repair`).
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ class Audited:
         report: on the kernel as it stands, over all calls.
         once: the same over one call.
         rows: a part each, in the order in which a run comes to them.
-        repairs: the barriers that would repair it, if it is refuted.
+        repairs: the cheapest changes of its source that would repair it, if it is refuted.
+        unrepaired: why there are none, where more is known than that none of those tried does.
         seconds: the whole audit took.
         interrupted: Ctrl-C ended it early; what is there is true.
 
@@ -116,6 +117,7 @@ class Audited:
     once: Report
     rows: list[Row] = field(default_factory=list)
     repairs: list[Repair] = field(default_factory=list)
+    unrepaired: str = ""
     seconds: float = 0.0
     interrupted: bool = False
 
@@ -131,6 +133,7 @@ class Audited:
             "one_call": self.once.verdict,
             "parts": [_row_json(row) for row in self.rows],
             "repairs": [made.to_json() for made in self.repairs],
+            "unrepaired": self.unrepaired or None,
             "seconds": round(self.seconds, 6),
             "interrupted": self.interrupted,
         }
@@ -225,7 +228,8 @@ async def _go_through(
         audited.rows.append(row)
         if progress is not None:
             progress(Progress(len(audited.rows), len(parts), sum(bool(row.guards) for row in audited.rows)))
-    audited.repairs = await repair(audited.report)
+    repairs = await repair(audited.report)
+    audited.repairs, audited.unrepaired = repairs.found, repairs.note
 
 
 async def _judged(case: Case, save: Path | None) -> Report:

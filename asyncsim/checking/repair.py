@@ -1,239 +1,312 @@
-"""Repair: the weakest barrier that makes a refuted kernel right, found by trying places for one.
+"""Repair: the cheapest change of a refuted kernel's source that makes it right, found by trying changes.
 
-A place is a line of the kernel that its author can write something before, or the end of a call. Each
-repaired kernel is run and analysed once, the cheapest first: those with the fewest meetings; among these
-the ones that stand soon after the first side of the race, where a person would look for them. What the
-analysis lets pass is judged in full. Where one barrier is not enough, two are tried.
+Each changed file is loaded, and its kernel run and analysed once, on few ranks; what the analysis lets
+pass is judged in full. The kinds of changes are tried in the order of `asyncsim.checking.proposals`, so
+that the first kind with a repair has the cheapest: among its repairs those are taken that add the fewest
+operations. Where no one change is enough, pairs of those that help are tried.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.analysis.analyse import ORDER_FINDINGS, analyse
+from asyncsim.checking.additions import additions, barriers
 from asyncsim.checking.check import check
 from asyncsim.checking.outcome import Judge
+from asyncsim.checking.proposals import ADDING, BARRIER, CREDIT, KINDS, SYNC, Site, proposals
 from asyncsim.checking.report import PROVED
+from asyncsim.checking.source import Source, UnreadableError, overlap
+from asyncsim.checking.visited import visited
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.fifo import Fifo
-from asyncsim.trace.edit import BARRIER, Edit
-from asyncsim.trace.errors import KernelError
+from asyncsim.trace.errors import AsyncsimError
 from asyncsim.trace.event import COMPLETE
 from asyncsim.trace.finding import SAME_CALL
-from asyncsim.trace.token import Token, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
+    from asyncsim.checking.proposals import Proposal
     from asyncsim.checking.report import Report
-    from asyncsim.machine.case import Case
-    from asyncsim.machine.site import Frame
+    from asyncsim.checking.source import Change
+    from asyncsim.machine.case import Case, Run
     from asyncsim.trace.finding import Finding, Side
-    from asyncsim.trace.op import Op
 
-TRIES = 400
-"""How many repaired kernels are run and analysed at most."""
+TRIES = 240
+"""How many changes of each kind, and how many pairs, are run and analysed at most."""
+CONFIRMED = 5
+"""How many equally cheap repairs are judged in full."""
+HELPFUL = 4
+"""How many changes of each kind are paired, of those that help."""
+FEW = 4
+"""On how many ranks a change is tried first; where so few do not show what is wrong, on as many as were asked for."""
+PATIENCE = 8
+"""How many times longer than before the run of a changed kernel may be."""
+OTHERS = (2, 3, 4)
+"""On how many ranks a repair should be right, too, if the kernel can be run on so many."""
+
+FINDINGS = 3
+"""For how many findings a wait between their two sides is tried."""
+_NAMES = {CREDIT: "credit", BARRIER: "met", SYNC: "both"}
+"""What a signal or a stream barrier that is added is called, where nothing else is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Barriers that make a kernel right.
+    """Changes of the source that make a kernel right.
 
     Args:
-        edits: the barriers.
-        meetings: how often a rank meets the others in the calls that were judged.
-        between: between what and what they stand, in words.
+        kind: the dearest of them, one of `asyncsim.checking.proposals.KINDS`.
+        words: what they are, as the end of "PROVED with ...".
+        operations: how many operations they add to a run of all ranks and calls.
+        between: between what and what an order is missing, in words.
+        diff: of the file, as `patch -p0` takes it.
         report: on the repaired kernel: PROVED.
-        token: of a run of it, which replays.
+        fails: on how many other ranks it does not make the kernel right.
+        shares: the names of other kernels that have the same program, and are changed with it.
 
     """
 
-    edits: tuple[Edit, ...]
-    meetings: int
+    kind: str
+    words: str
+    operations: int
     between: str
+    diff: str
     report: Report
-    token: str
+    fails: tuple[int, ...] = ()
+    shares: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of this repair."""
         return {
-            "edits": list(map(str, self.edits)), "meetings": self.meetings, "between": self.between,
-            "verdict": self.report.verdict, "scope": self.report.scope, "token": self.token,
+            "kind": self.kind, "change": self.words, "operations": self.operations, "between": self.between,
+            "diff": self.diff, "fails": list(self.fails), "shares": list(self.shares), "verdict": self.report.verdict,
+            "scope": self.report.scope,
         }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a barrier may stand.
+@dataclass(slots=True)
+class Repairs:
+    """What a search for repairs came to.
 
     Args:
-        edit: the barrier.
-        meetings: how often each rank would come there.
-        distance: how far behind the first side of the race it is, in operations; before it: very far.
+        found: the cheapest repairs, the likeliest first.
+        note: why there is none, or what was not tried; as the end of a sentence.
 
     """
 
-    edit: Edit
-    meetings: int
-    distance: float
+    found: list[Repair] = field(default_factory=list)
+    note: str = ""
 
 
-async def repair(report: Report) -> list[Repair]:
-    """Return the repairs with the fewest meetings, the likeliest place first; nothing for what no barrier repairs.
+async def repair(report: Report) -> Repairs:
+    """Return the cheapest repairs of a refuted kernel.
 
     Args:
         report: on the kernel as it stands.
 
     """
-    harmful = [finding for finding in report.findings if finding.harmful and finding.kind in ORDER_FINDINGS]
-    if not harmful or not harmful[0].sides:
-        return []
-    search = _Search(report.case, harmful)
-    return await search.run()
+    wrong = [finding for finding in report.findings if finding.harmful]
+    ordered = [finding for finding in wrong if finding.kind in (*ORDER_FINDINGS, "deadlock") and finding.sides]
+    if not wrong:
+        return Repairs()
+    if not ordered:
+        return Repairs(note="what is wrong is not the order of operations, which is all that is looked at")
+    try:
+        source = Source(report.case.kernel)
+        return await _Search(report.case, source, ordered).run()
+    except UnreadableError as error:
+        return Repairs(note=f"none was looked for: {error}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """What one run of a changed kernel says.
+
+    Args:
+        changes: what was changed.
+        run: on few ranks.
+        wrong: what is wrong still; empty: the analysis let it pass.
+
+    """
+
+    changes: tuple[Proposal, ...]
+    run: Run
+    wrong: frozenset[object]
 
 
 class _Search:
     """One search for a repair."""
 
-    def __init__(self, case: Case, findings: Sequence[Finding]) -> None:
+    def __init__(self, case: Case, source: Source, findings: Sequence[Finding]) -> None:
         self._case = case
+        self._source = source
         self._findings = findings
-        self._left = TRIES
+        self._stand: dict[int, _Tried | None] = {}
+        self._spent: list[str] = []
 
-    async def run(self) -> list[Repair]:
-        """Try single barriers; then, of those that help, pairs."""
-        places = await _places(self._case, self._findings[0].sides[0])
-        wrong = await self._wrong(())
-        found, helpful = await self._try([(place,) for place in places], wrong)
-        if not found:
-            found, _ = await self._try(list(combinations([place for (place,) in helpful], 2)), wrong)
-        return found
+    async def run(self) -> Repairs:
+        """Try single changes kind by kind; then, of those that help, pairs."""
+        for ranks in {self._case.ranks, FEW, *OTHERS}:
+            self._stand[ranks] = await self._tried(ranks, (), max_steps=self._case.max_steps)
+        few = self._stand[FEW]
+        ranks = FEW if self._case.ranks > FEW and few is not None and few.wrong else self._case.ranks
+        helpful: list[_Tried] = []
+        here: list[Repair] = []
+        for kind, made in (await self._proposals()).items():
+            tries = [(proposal,) for proposal in sorted(made, key=lambda proposal: proposal.distance)]
+            right, better = await self._try(kind, ranks, tries)
+            found = await self._confirm(right)
+            if found and not found[0].fails:
+                return Repairs(found)
+            here += found
+            helpful += better[:HELPFUL]
+        pairs = [(*one.changes, *other.changes) for one, other in combinations(helpful, 2)]
+        right, _ = await self._try("pair", ranks, pairs)
+        found = await self._confirm(right)
+        found = [] if found and found[0].fails and here else found
+        return Repairs(found or here, "" if found or here else self._note())
+
+    def _note(self) -> str:
+        if not self._spent:
+            return ""
+        return f"of these kinds only {TRIES} changes each were tried: {', '.join(self._spent)}"
+
+    async def _proposals(self) -> dict[str, list[Proposal]]:
+        """Return what may be tried, by kind, in the order of cost.
+
+        Without a golden nothing says what a kernel is for: then only what adds order can be a repair.
+        """
+        source, seen = self._source, await visited(self._source, self._case)
+        sites = [Site(self._case, source, seen, finding) for finding in self._findings[:FINDINGS]]
+        made = [*proposals(sites[0]), *(one for site in sites for one in additions(site)), *barriers(sites[0])]
+        kinds = KINDS if self._case.kernel.golden is not None else ADDING
+        return {kind: list(dict.fromkeys(proposal for proposal in made if proposal.kind == kind)) for kind in kinds}
 
     async def _try(
-        self, tries: Iterable[tuple[_Place, ...]], wrong: set[object] | None
-    ) -> tuple[list[Repair], list[tuple[_Place, ...]]]:
-        """Return the repairs among these, the cheapest only, and those that leave less wrong than there was."""
-        found: list[Repair] = []
-        helpful = []
-        for places in sorted(tries, key=_cost):
-            if not self._left or (found and _cost(places)[0] > found[0].meetings):
-                break
-            self._left -= 1
-            left = await self._wrong(tuple(place.edit for place in places))
-            if left == set():
-                found += await self._confirmed(places)
-            if left is not None and (wrong is None or left < wrong):
-                helpful.append(places)
-        return found, helpful
+        self, kind: str, ranks: int, tries: Sequence[tuple[Proposal, ...]]
+    ) -> tuple[list[_Tried], list[_Tried]]:
+        """Return the changes with which nothing is wrong, and those with which less is wrong than without."""
+        right, helpful = [], []
+        before = self._stand[ranks]
+        for changes in tries[:TRIES]:
+            tried = await self._tried(ranks, changes)
+            if tried is not None and not tried.wrong:
+                right.append(tried)
+            elif tried is not None and before is not None and tried.wrong < before.wrong:
+                helpful.append(tried)
+        if len(tries) > TRIES:
+            self._spent.append(kind)
+        return right, helpful
 
-    async def _wrong(self, edits: tuple[Edit, ...]) -> set[object] | None:
-        """Return what one run of the edited kernel says is wrong; None: it does not even end."""
-        case = replace(self._case, edits=tuple(map(str, edits)))
+    async def _tried(self, ranks: int, proposed: Sequence[Proposal], *, max_steps: int | None = None) -> _Tried | None:
+        """Return what one run of the changed kernel says; None: it cannot be run."""
+        changes = _changes(self._named(proposed))
+        if overlap(changes):
+            return None
+        stands = self._stand.get(ranks)
+        if stands is not None:
+            max_steps = PATIENCE * len(stands.run.choices) + PATIENCE
         try:
+            case = replace(self._case, kernel=self._source.load(changes), ranks=ranks, max_steps=max_steps)
             run = await simulate.aio(case, Fifo(), record="fifo", engine="direct")
-        except KernelError:
+            return _Tried(tuple(proposed), run, self._wrong(case, run, self._source.changed(changes)))
+        except (AsyncsimError, UnreadableError):
             return None
+
+    def _named(self, proposed: Sequence[Proposal]) -> list[Proposal]:
+        """Return some proposals with a name for all that they add."""
+        names: list[str] = []
+        for proposal in proposed:
+            names.append(self._source.fresh(_NAMES.get(proposal.kind, "unused"), names))
+        return [proposal.named(name) for proposal, name in zip(proposed, names, strict=True)]
+
+    def _wrong(self, case: Case, run: Run, text: str) -> frozenset[object]:
+        """Return what one run says is wrong, by the lines where it is."""
         if run.ending != COMPLETE or run.trace is None:
-            return None
+            return frozenset({run.ending})
         analysis = analyse(run.trace)
-        # Only the lines count: with one barrier more, fewer pairs of the same lines are not less wrong.
+        lines = text.splitlines()
+        judge = Judge(case)
+        stands = self._stand.get(case.ranks)
+        if stands is not None:
+            judge.take_as_reference(stands.run)
+        # Only the lines count: with one wait more, fewer pairs of the same lines are not less wrong.
         wrong: set[object] = {
-            (finding.kind, finding.hazard, finding.scope, tuple(side.at for side in finding.sides))
+            (finding.kind, finding.hazard, finding.scope, tuple(self._line(lines, side) for side in finding.sides))
             for finding in analysis.findings
         }
-        wrong |= {finding.kind for finding in Judge(case).findings(run)}
-        return wrong | ({"not decided"} if not analysis.clean and not wrong else set())
+        wrong |= {finding.kind for finding in judge.findings(run)}
+        return frozenset(wrong | ({"not decided"} if not analysis.clean and not wrong else set()))
 
-    async def _confirmed(self, places: Sequence[_Place]) -> list[Repair]:
-        """Judge in full what one run found right; nothing if that does not prove it."""
-        case = self._case
-        edits = tuple(place.edit for place in places)
+    def _line(self, lines: Sequence[str], side: Side) -> str:
+        """Return the text of the line of a side: its number may be another once something is changed."""
+        file, _, number = side.at[0].rpartition(":") if side.at else ("", "", "")
+        return lines[int(number) - 1].strip() if file == self._source.shown else file + number
+
+    async def _confirm(self, right: Sequence[_Tried]) -> list[Repair]:
+        """Judge in full, on as many ranks as were asked for, what one run found right; return the cheapest."""
+        found: list[Repair] = []
+        least = (0, 0)
+        for tried in sorted(right, key=_cost):
+            good = [repair for repair in found if not repair.fails]
+            if len(found) == CONFIRMED or (good and _cost(tried) > least):
+                break
+            made = await self._confirmed(tried.changes)
+            if made is not None and made.words not in [repair.words for repair in found]:
+                found.append(made)
+                least = _cost(tried)
+        return [repair for repair in found if not repair.fails] or found[:1]
+
+    async def _confirmed(self, proposed: Sequence[Proposal]) -> Repair | None:
+        """Return the repair, if the changed kernel is proved."""
+        named, case = self._named(proposed), self._case
+        changes = _changes(named)
         report = await check.aio(
-            case.kernel, ranks=case.ranks, calls=case.calls, memory=case.memory, seed=case.seed,
-            edits=tuple(map(str, edits)), budget=0, samples=1,
+            self._source.load(changes), ranks=case.ranks, calls=case.calls, memory=case.memory, seed=case.seed,
+            max_steps=case.max_steps, budget=0, samples=1,
         )  # fmt: skip
-        if report.verdict != PROVED or report.proof is None:
-            return []
-        trace, _ = report.proof
-        token = encode(Token.of(trace.header, trace.choices, ending=COMPLETE))
-        return [Repair(edits, sum(place.meetings for place in places), _between(self._findings), report, token)]
+        if report.verdict != PROVED:
+            return None
+        stands = self._stand[case.ranks]
+        return Repair(
+            _kind(proposed), " and ".join(one.words for one in named),
+            report.steps - (0 if stands is None else len(stands.run.choices)), _between(self._findings),
+            self._source.diff(changes), report, await self._fails(proposed), self._source.shares,
+        )  # fmt: skip
+
+    async def _fails(self, proposed: Sequence[Proposal]) -> tuple[int, ...]:
+        """Return on how many other ranks, on which the kernel runs as it stands, the changed one is not right."""
+        fails = []
+        for ranks in OTHERS:
+            stands = self._stand[ranks]
+            if ranks != self._case.ranks and stands is not None:
+                tried = await self._tried(ranks, proposed)
+                if tried is None or tried.wrong:
+                    fails.append(ranks)
+        return tuple(fails)
 
 
-def _cost(places: Sequence[_Place]) -> tuple[int, float]:
-    """Order repairs: the fewest meetings, then the nearest behind the first side of the race."""
-    return sum(place.meetings for place in places), sum(place.distance for place in places)
+def _changes(named: Sequence[Proposal]) -> list[Change]:
+    return [change for proposal in named for change in proposal.changes]
 
 
-async def _places(case: Case, first: Side) -> list[_Place]:
-    """Return every place for a barrier to which all ranks come equally often."""
-    visits = _Visits(case)
-    await simulate.aio(case, Fifo(), watch=visits.watch, engine="direct")
-    return list(visits.places(first))
+def _kind(proposed: Sequence[Proposal]) -> str:
+    """Return the dearest kind of some proposals."""
+    return max((proposal.kind for proposal in proposed), key=KINDS.index)
 
 
-class _Visits:
-    """When each actor comes to each line of the kernel, in one run."""
-
-    def __init__(self, case: Case) -> None:
-        self._case = case
-        self._ops: dict[str, list[int]] = {}
-        self._ranks: dict[str, int] = {}
-        self._awaited: dict[tuple[str, tuple[str, ...]], object] = {}
-        self._every: dict[tuple[str, ...], list[tuple[str, int, int]]] = {}
-
-    def watch(self, op: Op, frames: Sequence[Frame]) -> None:
-        """Note an operation, under each of the kernel's lines that lead to it."""
-        calls = self._ops.setdefault(op.actor.name, [])
-        self._ranks[op.actor.name] = op.actor.rank
-        lines: tuple[str, ...] = ()
-        for frame in frames:
-            if frame.ours:
-                break  # a line inside a composite is not the author's to change
-            lines = (*lines, frame.text)
-            key = (op.actor.name, lines)
-            if self._awaited.get(key) is not frame.awaited:
-                self._awaited[key] = frame.awaited
-                self._every.setdefault(lines, []).append((op.actor.name, len(calls), op.call))
-        calls.append(op.call)
-
-    def places(self, first: Side) -> Iterator[_Place]:
-        """Yield the places; of those that stand before the same operations only the outermost line."""
-        seen: set[frozenset[tuple[str, int]]] = set()
-        for lines, every in sorted(self._every.items(), key=lambda item: len(item[0])):
-            once: dict[tuple[int, int], tuple[str, int, int]] = {}
-            for visit in every:
-                once.setdefault((self._ranks[visit[0]], visit[2]), visit)
-            for visits, again in ((list(once.values()), False), (every, True)):
-                before = frozenset((actor, index) for actor, index, _ in visits)
-                if before not in seen and (meetings := self._meetings(visits)):
-                    seen.add(before)
-                    indexes = [index for actor, index, _ in visits if actor == first.actor]
-                    yield _Place(Edit(BARRIER, lines, every=again), meetings, _distance(indexes, first.index))
-        ends = self._ops.get(first.actor, [])
-        last = max((index for index, call in enumerate(ends) if call == first.call), default=0)
-        yield _Place(
-            Edit(BARRIER, ()), self._case.calls, max(last - first.index, 0) + 0.5
-        )  # behind the last of the call
-
-    def _meetings(self, visits: Sequence[tuple[str, int, int]]) -> int:
-        """Return how often each rank comes; 0 if some come more often than others, who would wait for ever."""
-        often = [0] * self._case.ranks
-        for actor, _, _ in visits:
-            often[self._ranks[actor]] += 1
-        return often[0] if len(set(often)) == 1 else 0
-
-
-def _distance(indexes: Sequence[int], first: int) -> float:
-    """Return how far the first of these that comes after `first` is from it."""
-    behind = [index - first for index in indexes if index > first]
-    return min(behind, default=1e9)
+def _cost(tried: _Tried) -> tuple[int, int]:
+    """Order repairs: the cheapest kind, then the fewest operations."""
+    return KINDS.index(_kind(tried.changes)), len(tried.run.choices)
 
 
 def _between(findings: Sequence[Finding]) -> str:
-    """Say between what and what barriers are missing."""
-    return "; ".join(dict.fromkeys(map(_gap, findings)))
+    """Say between what and what an order is missing."""
+    return "; ".join(dict.fromkeys(_gap(finding) for finding in findings if finding.hazard))
 
 
 def _gap(finding: Finding) -> str:

@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     from asyncsim.checking.audit import Audited, Guard, Row
     from asyncsim.checking.repair import Repair
     from asyncsim.machine.kernel import Kernel
-    from asyncsim.trace.edit import Edit
 
 SOURCE_WIDTH = 46
-OTHERS_SHOWN = 4
 
 
 def audit_text(audited: Audited, *, width: int = WIDTH) -> str:
@@ -142,39 +140,25 @@ def _aligned(rows: Sequence[tuple[str, str, str, str]]) -> list[tuple[str, str, 
 
 
 def _repairs(audited: Audited, width: int) -> Iterator[str]:
-    """Say where a barrier is missing."""
+    """Say what makes it right, with the change as `patch` takes it."""
     if not audited.repairs:
         if audited.refuted and not audited.interrupted:
-            yield from ("", *wrapped("repair  no barrier was found that makes it right", width, ""))
+            reason = f"; {audited.unrepaired}" if audited.unrepaired else ""
+            yield from ("", *wrapped(f"repair  no change was found that makes it right{reason}", width, ""))
         return
     best, *others = audited.repairs
-    kernel = audited.report.case.kernel
-    where = " and ".join(_place(edit) for edit in best.edits)
-    yield from ("", *wrapped(f"repair  {best.report.verdict} with a barrier {where}, {best.between}", width, ""))
-    for edit in best.edits:
-        if edit.site and (source := source_line(kernel, edit.site[-1])):
-            yield f"            {edit.site[-1]}: {source}"
-    yield from wrapped(_as_code(best), width, "        ")
-    yield f"        {replay_line(best.token, kernel)}"
+    between = f", {best.between}" if best.between else ""
+    yield from ("", *wrapped(f"repair  {best.report.verdict} with {best.words}{between}", width, ""))
+    yield from wrapped(_cost(best), width, "        ")
+    if best.shares:
+        yield from wrapped(f"the program is also that of {', '.join(best.shares)}", width, "        ")
+    yield from ("", *best.diff.splitlines())
     if others:
-        places = [" and ".join(_place(edit) for edit in other.edits) for other in others]
-        more = f"; and {len(places) - OTHERS_SHOWN} more" if len(places) > OTHERS_SHOWN else ""
-        yield from wrapped(f"as good: {'; '.join(places[:OTHERS_SHOWN])}{more}", width, "        ")
+        yield from ("", *wrapped(f"as good: {'; '.join(other.words for other in others)}", width, "        "))
 
 
-def _place(edit: Edit) -> str:
-    if not edit.site:
-        return "at the end of each call"
-    first = "each time before" if edit.every else "before"
-    return f"{first} {' in '.join(edit.site)}"
-
-
-def _as_code(repair: Repair) -> str:
-    """Say how an author writes it."""
-    number = "rank.call + 1"
-    if any(edit.every for edit in repair.edits) or len(repair.edits) > 1:
-        number = "how many such barriers there were, this one included"
-    return (
-        'as code: declare Signal("met", ("P", 1)) and await barrier(rank, met, generation=n) there, '
-        f"where n is {number}: its credits are never given back"
-    )
+def _cost(repair: Repair) -> str:
+    if repair.operations <= 0:
+        return "it adds no operation"
+    added = count_text(repair.operations, "operation")
+    return f"it adds {added} to the {repair.report.steps - repair.operations} of a run"

@@ -1,0 +1,277 @@
+"""The file that a kernel stands in, as text to change: its statements, and the kernel of the changed text.
+
+A changed kernel is made by running the whole changed file as a module of its own, as Python would if the
+file said so. What is judged is therefore exactly what a person has who makes the same change.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import hashlib
+import io
+import re
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, cast
+
+from asyncsim.machine.kernel import Kernel
+from asyncsim.machine.site import shown_path
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator, Sequence
+
+    Extent = tuple[int, int]
+
+
+class UnreadableError(Exception):
+    """The source of a kernel cannot be changed and loaded again; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Change:
+    """One change of a text: what stands from `start` to `end` becomes `text`."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement of a function, on lines of its own.
+
+    Args:
+        node: its syntax.
+        block: the statements it stands among, in their order.
+        parents: the compound statements around it, the innermost first.
+
+    """
+
+    node: ast.stmt
+    block: tuple[ast.stmt, ...]
+    parents: tuple[Statement, ...]
+
+    @property
+    def first(self) -> int:
+        """The number of its first line."""
+        return self.node.lineno
+
+    @property
+    def last(self) -> int:
+        """The number of its last line."""
+        return cast("int", self.node.end_lineno)
+
+    def holds(self, line: int) -> bool:
+        """Say whether a line is one of its own."""
+        return self.first <= line <= self.last
+
+
+class Source:
+    """The text of the file of a kernel's program.
+
+    Args:
+        kernel: the kernel, which has a name in that file.
+
+    Raises:
+        UnreadableError: it has none, or the file cannot be read, or has changed since the kernel was made.
+
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        """Read the file."""
+        self.kernel = kernel
+        self.file = kernel.program.__code__.co_filename
+        self._names = kernel.program.__globals__
+        names = [name for name, value in self._names.items() if value is kernel]
+        self.shown = self._names.get("__asyncsim_path__") or shown_path(self.file, kernel.module)
+        if not names:
+            raise UnreadableError("it has no name of its own in the module of its program")
+        if kernel.module == "__main__":
+            raise UnreadableError("it stands in the script that is run; `asyncsim audit FILE:NAME` can change it")
+        self.name = names[0]
+        try:
+            raw = Path(self.file).read_bytes()
+            self.text = raw.decode("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UnreadableError(f"its file cannot be read: {error}") from error
+        if hashlib.sha256(raw.replace(b"\r\n", b"\n")).hexdigest()[:16] != kernel.source:
+            raise UnreadableError("its file has changed since it was loaded")
+        self.lines = list(io.StringIO(self.text, newline=""))
+        self.tree = ast.parse(self.text)
+        self._starts = [0]
+        for line in self.lines:
+            self._starts.append(self._starts[-1] + len(line))
+        self.newline = "\r\n" if self.lines and self.lines[0].endswith("\r\n") else "\n"
+
+    @property
+    def shares(self) -> tuple[str, ...]:
+        """The names of the other kernels of the file that have the same program."""
+        program = self.kernel.program
+        return tuple(
+            name
+            for name, value in self._names.items()
+            if isinstance(value, Kernel) and value.program is program and value is not self.kernel
+        )
+
+    # ---- syntax
+
+    @cached_property
+    def functions(self) -> tuple[ast.AsyncFunctionDef, ...]:
+        """Every async function, the outer ones first."""
+        return tuple(node for node in ast.walk(self.tree) if isinstance(node, ast.AsyncFunctionDef))
+
+    def function_at(self, line: int) -> ast.AsyncFunctionDef | None:
+        """Return the innermost async function that a line stands in."""
+        around = [node for node in self.functions if node.lineno <= line <= cast("int", node.end_lineno)]
+        return max(around, key=lambda node: node.lineno, default=None)
+
+    @cached_property
+    def program(self) -> ast.AsyncFunctionDef:
+        """The function of the kernel's program."""
+        code = self.kernel.program.__code__
+        for node in self.functions:
+            if min((node.lineno, *(made.lineno for made in node.decorator_list))) == code.co_firstlineno:
+                return node
+        raise UnreadableError("its program is not an async function of its file")
+
+    def inside(self, function: ast.AsyncFunctionDef) -> bool:
+        """Say whether a function stands inside the program, and sees its names."""
+        return function is not self.program and function in ast.walk(self.program)
+
+    def statements(self, function: ast.AsyncFunctionDef) -> Iterator[Statement]:
+        """Yield the statements of a function that stand on lines of their own, the outer ones first."""
+        yield from self._statements(function.body, ())
+
+    def _statements(self, block: Sequence[ast.stmt], parents: tuple[Statement, ...]) -> Iterator[Statement]:
+        for node in block:
+            found = Statement(node, tuple(block), parents)
+            if not self._stands_alone(found):
+                continue
+            yield found
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                for inner in _blocks(node):
+                    yield from self._statements(inner, (found, *parents))
+
+    def _stands_alone(self, statement: Statement) -> bool:
+        """Say whether nothing else is on its lines but a comment."""
+        before = self.text[self._starts[statement.first - 1] : self.span(statement.node)[0]]
+        after = self.text[self.span(statement.node)[1] : self._starts[statement.last]]
+        alone = not before.strip() and after.lstrip()[:1] in ("", "#") and after.endswith("\n")
+        return alone and not self.text.startswith("elif", self.span(statement.node)[0])
+
+    # ---- places in the text
+
+    def _offset(self, line: int, column: int) -> int:
+        """Return where a place of the syntax is; its columns count bytes."""
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        return self._starts[line - 1] + len(text.encode()[:column].decode())
+
+    def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> Extent:
+        """Return where a node begins and ends."""
+        end = self._offset(cast("int", node.end_lineno), cast("int", node.end_col_offset))
+        return self._offset(node.lineno, node.col_offset), end
+
+    def words(self, node: ast.expr) -> str:
+        """Return the text of a node."""
+        start, end = self.span(node)
+        return self.text[start:end]
+
+    def extent(self, statement: Statement) -> Extent:
+        """Return the whole lines of a statement."""
+        return self._starts[statement.first - 1], self._starts[statement.last]
+
+    def indent(self, statement: Statement) -> str:
+        """Return what stands before its first word."""
+        return self.text[self._starts[statement.first - 1] : self.span(statement.node)[0]]
+
+    def line_start(self, line: int) -> int:
+        """Return where a line begins."""
+        return self._starts[line - 1]
+
+    def before(self, statement: Statement, lines: Sequence[str]) -> Change:
+        """Return the change that puts lines before a statement."""
+        at = self.extent(statement)[0]
+        return Change(at, at, self._block(statement, lines))
+
+    def after(self, statement: Statement, lines: Sequence[str]) -> Change:
+        """Return the change that puts lines behind a statement; one that returns something is taken apart."""
+        at, end = self.extent(statement)
+        node = statement.node
+        if isinstance(node, ast.Return):
+            result = self.fresh("result")
+            value = [] if node.value is None else [f"{result} = {self.words(node.value)}"]
+            back = "return" if node.value is None else f"return {result}"
+            return Change(at, end, self._block(statement, [*value, *lines, back]))
+        return Change(end, end, self._block(statement, lines))
+
+    def _block(self, statement: Statement, lines: Sequence[str]) -> str:
+        return "".join(f"{self.indent(statement)}{line}{self.newline}" for line in lines)
+
+    def fresh(self, word: str, taken: Container[str] = ()) -> str:
+        """Return a name that occurs nowhere in the file, and is not taken."""
+        number, name = 1, word
+        while name in self._words or name in taken:
+            number += 1
+            name = f"{word}_{number}"
+        return name
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return frozenset(re.findall(r"\w+", self.text))
+
+    # ---- the changed text
+
+    def changed(self, changes: Sequence[Change]) -> str:
+        """Return the text with some changes."""
+        text = self.text
+        for change in reversed(sorted(changes, key=lambda change: (change.start, change.end))):  # noqa: C413 - of two at one place the first comes first
+            text = text[: change.start] + change.text + text[change.end :]
+        return text
+
+    def diff(self, changes: Sequence[Change]) -> str:
+        """Return some changes as `diff -u` writes them."""
+        old, new = (io.StringIO(text.replace("\r\n", "\n")) for text in (self.text, self.changed(changes)))
+        return "".join(difflib.unified_diff(list(old), list(new), self.shown, self.shown))
+
+    def load(self, changes: Sequence[Change]) -> Kernel:
+        """Return the kernel of the changed file.
+
+        Raises:
+            UnreadableError: the changed file has none, or cannot be run.
+
+        """
+        text = self.changed(changes)
+        module = ModuleType(f"_changed_{hashlib.sha256(text.encode()).hexdigest()[:16]}")
+        own = vars(module)
+        own.update(
+            __file__=self.file, __package__=self._names.get("__package__"), __asyncsim_path__=self.shown
+        )  # fmt: skip
+        sys.modules[module.__name__] = module
+        try:
+            exec(compile(text, self.file, "exec", dont_inherit=True), own)  # noqa: S102 - it was run before
+        except (Exception, SystemExit) as error:
+            raise UnreadableError(f"its file cannot be run again: {type(error).__name__}: {error}") from error
+        finally:
+            del sys.modules[module.__name__]
+        found = own.get(self.name)
+        if not isinstance(found, Kernel):
+            raise UnreadableError("it is no kernel when its file is run again")
+        return found
+
+
+def overlap(changes: Sequence[Change]) -> bool:
+    """Say whether two of some changes take away the same text, or one adds inside what the other takes."""
+    return any(second.start < first.end for first, second in pairwise(sorted(changes)))
+
+
+def _blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """Yield the blocks of a compound statement."""
+    for name in ("body", "orelse", "finalbody"):
+        yield getattr(node, name, [])
+    for handler in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+        yield handler.body
