@@ -44,8 +44,6 @@ def tokens_of(audited):
             yield guard.finding.token, True
         for report, token in zip(row.reports, row.tokens, strict=True):
             yield token, None if report.verdict == REFUTED else False
-    for made in audited.repairs:
-        yield made.token, False
 
 
 def check_witnesses(audited):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from asyncsim.checking.check import check
 from asyncsim.checking.explore import Progress
+from asyncsim.checking.models import AUTO
 from asyncsim.checking.parts import CREDITS, Part, parts_of
 from asyncsim.checking.repair import Repair, repair
 from asyncsim.checking.report import PROVED, REFUTED, Report
@@ -165,7 +166,7 @@ async def audit(  # noqa: PLR0913 - each is a choice of the user's
     *,
     ranks: int = 4,
     calls: int = 2,
-    memory: str = "sc",
+    memory: str = AUTO,
     seed: int = 0,
     fine: bool = False,
     save: Path | None = None,
@@ -177,7 +178,7 @@ async def audit(  # noqa: PLR0913 - each is a choice of the user's
         kernel: what to audit.
         ranks: P.
         calls: back to back on the same memory; each part is judged over one call, too.
-        memory: the memory model.
+        memory: the memory model; "auto": of those under which `check` judges the kernel, that of its verdict.
         seed: of the inputs.
         fine: go through the notifies and waits inside each barrier, too.
         save: a directory; the witnesses of each part are written to a folder of their own in it.
@@ -192,6 +193,12 @@ async def audit(  # noqa: PLR0913 - each is a choice of the user's
 
     """
     started = time.perf_counter()
+    wanted = memory
+    if memory == AUTO:
+        first = await _checked(Case(kernel, ranks, calls, seed=seed), None, memory=AUTO)
+        if first.interrupted:
+            return Audited(first, first, interrupted=True, seconds=time.perf_counter() - started)
+        memory = first.case.memory
     numbers = tuple(dict.fromkeys((1, calls)))
     cases = [Case(kernel, ranks, number, memory, seed) for number in numbers]
     plain = [await _judged(case, None if save is None else save / "as-it-stands") for case in cases]
@@ -199,6 +206,8 @@ async def audit(  # noqa: PLR0913 - each is a choice of the user's
     try:
         if not audited.interrupted:
             await _go_through(audited, plain, fine=fine, save=save, progress=progress)
+            repairs = await repair(audited.report, memory=wanted)
+            audited.repairs, audited.unrepaired = repairs.found, repairs.note
     except KeyboardInterrupt:
         audited.interrupted = True
     audited.seconds = time.perf_counter() - started
@@ -213,7 +222,7 @@ async def _go_through(
     save: Path | None,
     progress: Callable[[Progress], None] | None,
 ) -> None:
-    """Take every part away in turn, then look for a repair."""
+    """Take every part away in turn."""
     parts = await parts_of(audited.report.case, fine=fine)
     for part in parts:
         row = Row(part, cures=audited.refuted)
@@ -228,25 +237,25 @@ async def _go_through(
         audited.rows.append(row)
         if progress is not None:
             progress(Progress(len(audited.rows), len(parts), sum(bool(row.guards) for row in audited.rows)))
-    repairs = await repair(audited.report)
-    audited.repairs, audited.unrepaired = repairs.found, repairs.note
 
 
 async def _judged(case: Case, save: Path | None) -> Report:
     """Judge a case. A kernel that raises only when edited is refuted, with the schedule that shows it."""
     try:
-        return await check.aio(
-            case.kernel, ranks=case.ranks, calls=case.calls, memory=case.memory,
-            seed=case.seed, edits=case.edits, engine="direct" if case.edits else "trio",
-            budget=BUDGET, samples=SAMPLES, shrinking=SHRINKING,
-            save=save,
-        )  # fmt: skip
+        return await _checked(case, save, memory=case.memory)
     except KernelError as error:
         if not case.edits:
             raise
         token = Token.of(case.header("witness"), error.trace.choices, ending=STOPPED)
         finding = Finding("wrong-result", f"the kernel raises: {error}", harmful=True, token=encode(token))
         return Report(case, REFUTED, "a schedule that shows it was run", [finding])
+
+
+async def _checked(case: Case, save: Path | None, *, memory: str) -> Report:
+    return await check.aio(
+        case.kernel, ranks=case.ranks, calls=case.calls, memory=memory, seed=case.seed, edits=case.edits,
+        engine="direct" if case.edits else "trio", budget=BUDGET, samples=SAMPLES, shrinking=SHRINKING, save=save,
+    )  # fmt: skip
 
 
 async def _fair(case: Case) -> str:

@@ -16,6 +16,7 @@ from asyncsim.checking.scope import explanation, proof_scope, unheard
 from asyncsim.checking.second import Second
 from asyncsim.checking.settling import doubt
 from asyncsim.checking.suspects import SHRINK_STEPS, Suspects
+from asyncsim.checking.unawaited import unawaited
 from asyncsim.checking.undecided import SAMPLES, Undecided
 from asyncsim.checking.versions import Versions
 from asyncsim.machine.case import Case
@@ -188,7 +189,7 @@ class _Check:
         outside = [f"outside the theory: {reason}" for reason in analysis.reasons]
         return Report(
             self.case, verdict, scope or f"{runs} {account.where}".rstrip(), harmful + rest,
-            outside + self.judge.notes(reference) + account.notes,
+            outside + self.judge.notes(reference) + unawaited(reference) + account.notes,
             schedules=account.schedules, steps=len(reference.choices), interrupted=account.interrupted,
             one_run=not self.undecided.explored and not account.interrupted, explanation=explanation(analysis),
             later=self.later if verdict == PROVED else "",

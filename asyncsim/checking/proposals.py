@@ -193,15 +193,16 @@ def _moves(site: Site, function: ast.AsyncFunctionDef) -> Iterator[Proposal]:
         at = next(n for n, node in enumerate(statement.block) if node is statement.node)
         for to, node in enumerate(statement.block):
             other = everything.get(id(node))
-            if to == at or other is None or isinstance(statement.node, ast.Return):
+            if to == at or other is None or isinstance(statement.node, ast.Return) or _is_docstring(node):
                 continue
-            if _is_docstring(node) or (to > at and isinstance(node, ast.Return)):
-                continue
+            text = site.source.text[start:end]
             place = site.source.extent(other)[to > at]
-            changes = (Change(start, end, ""), Change(place, place, site.source.text[start:end]))
-            side = "above" if to < at else "below"
-            words = f"line {statement.first} moved {side} line {other.first if to < at else other.last}"
-            yield Proposal(MOVE, words, changes, (abs(to - at), site.near(statement.first)))
+            arrival = Change(place, place, text)
+            if to > at and isinstance(node, ast.Return):
+                arrival = site.source.after(other, text.strip().splitlines())
+            side = f"above line {other.first}" if to < at else f"below line {other.last}"
+            words = f"line {statement.first} moved {side}"
+            yield Proposal(MOVE, words, (Change(start, end, ""), arrival), (abs(to - at), site.near(statement.first)))
 
 
 def _orders(site: Site, function: ast.AsyncFunctionDef) -> Iterator[Proposal]:
@@ -237,14 +238,20 @@ def _peer(cell: ast.Subscript) -> ast.expr | None:
 def _next_to(text: str) -> tuple[str, str]:
     """Return one more and one less than an expression."""
     node = ast.parse(f"({text})", mode="eval").body
-    if isinstance(node, ast.Constant) and isinstance(node.value, int):
-        return str(node.value + 1), str(node.value - 1)
-    if isinstance(node, ast.BinOp) and ast.unparse(node.right) == "1":
-        if isinstance(node.op, ast.Sub):
-            return ast.unparse(node.left), f"{ast.unparse(node.left)} - 2"
-        if isinstance(node.op, ast.Add):
-            return f"{ast.unparse(node.left)} + 2", ast.unparse(node.left)
-    return f"{text} + 1", f"{text} - 1"
+    number, rest = 0, text
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub) and _is_number(node.right):
+        number, rest = int(ast.unparse(node.right)), ast.unparse(node.left)
+        number = number if isinstance(node.op, ast.Add) else -number
+    elif _is_number(node):
+        return str(int(text) + 1), str(int(text) - 1)
+    more, less = (
+        f"{rest} {'+' if made > 0 else '-'} {abs(made)}" if made else rest for made in (number + 1, number - 1)
+    )
+    return more, less
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int
 
 
 def _mirrored(text: str) -> list[str]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from asyncsim.analysis.analyse import ORDER_FINDINGS, analyse
 from asyncsim.checking.additions import additions, barriers
 from asyncsim.checking.check import check
+from asyncsim.checking.models import AUTO, LATE
 from asyncsim.checking.outcome import Judge
 from asyncsim.checking.proposals import ADDING, BARRIER, CREDIT, KINDS, SYNC, Site, proposals
 from asyncsim.checking.report import PROVED
@@ -25,6 +26,7 @@ from asyncsim.schedulers.fifo import Fifo
 from asyncsim.trace.errors import AsyncsimError
 from asyncsim.trace.event import COMPLETE
 from asyncsim.trace.finding import SAME_CALL
+from asyncsim.trace.op import FETCH, LAND, NOTIFY, PUT_SIGNAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,8 +41,8 @@ TRIES = 240
 """How many changes of each kind, and how many pairs, are run and analysed at most."""
 CONFIRMED = 5
 """How many equally cheap repairs are judged in full."""
-HELPFUL = 4
-"""How many changes of each kind are paired, of those that help."""
+HELPFUL = 2
+"""How many changes of each kind are paired, of those that help in the same way."""
 FEW = 4
 """On how many ranks a change is tried first; where so few do not show what is wrong, on as many as were asked for."""
 PATIENCE = 8
@@ -102,22 +104,26 @@ class Repairs:
     note: str = ""
 
 
-async def repair(report: Report) -> Repairs:
+async def repair(report: Report, *, memory: str = "") -> Repairs:
     """Return the cheapest repairs of a refuted kernel.
 
     Args:
         report: on the kernel as it stands.
+        memory: the memory model under which a repair must be proved, or "auto": every one under which the kernel as it
+            stands is judged; by default the report's.
 
     """
-    wrong = [finding for finding in report.findings if finding.harmful]
-    ordered = [finding for finding in wrong if finding.kind in (*ORDER_FINDINGS, "deadlock") and finding.sides]
-    if not wrong:
+    kinds = (*ORDER_FINDINGS, "deadlock")
+    ordered = [finding for finding in report.findings if finding.kind in kinds and finding.sides]
+    if not report.refuted:
         return Repairs()
-    if not ordered:
+    timing = (*kinds, "unwritten-read")
+    if not ordered or not any(finding.harmful and finding.kind in timing for finding in report.findings):
         return Repairs(note="what is wrong is not the order of operations, which is all that is looked at")
     try:
         source = Source(report.case.kernel)
-        return await _Search(report.case, source, ordered).run()
+        models = ("sc", *LATE) if memory == AUTO and report.late_words else (report.case.memory,)
+        return await _Search(report.case, source, ordered, models).run()
     except UnreadableError as error:
         return Repairs(note=f"none was looked for: {error}")
 
@@ -141,8 +147,9 @@ class _Tried:
 class _Search:
     """One search for a repair."""
 
-    def __init__(self, case: Case, source: Source, findings: Sequence[Finding]) -> None:
+    def __init__(self, case: Case, source: Source, findings: Sequence[Finding], models: Sequence[str]) -> None:
         self._case = case
+        self._models = models
         self._source = source
         self._findings = findings
         self._stand: dict[int, _Tried | None] = {}
@@ -163,12 +170,12 @@ class _Search:
             if found and not found[0].fails:
                 return Repairs(found)
             here += found
-            helpful += better[:HELPFUL]
+            helpful += better
         pairs = [(*one.changes, *other.changes) for one, other in combinations(helpful, 2)]
         right, _ = await self._try("pair", ranks, pairs)
         found = await self._confirm(right)
         found = [] if found and found[0].fails and here else found
-        return Repairs(found or here, "" if found or here else self._note())
+        return Repairs(found or here[:1], "" if found or here else self._note())
 
     def _note(self) -> str:
         if not self._spent:
@@ -190,14 +197,17 @@ class _Search:
         self, kind: str, ranks: int, tries: Sequence[tuple[Proposal, ...]]
     ) -> tuple[list[_Tried], list[_Tried]]:
         """Return the changes with which nothing is wrong, and those with which less is wrong than without."""
-        right, helpful = [], []
+        right: list[_Tried] = []
+        helpful: list[_Tried] = []
         before = self._stand[ranks]
         for changes in tries[:TRIES]:
             tried = await self._tried(ranks, changes)
             if tried is not None and not tried.wrong:
-                right.append(tried)
+                adds = all(proposal.kind in ADDING for proposal in changes)
+                right += [tried] if adds or before is None or _does_the_same(tried.run, before.run) else []
             elif tried is not None and before is not None and tried.wrong < before.wrong:
-                helpful.append(tried)
+                alike = sum(other.wrong == tried.wrong for other in helpful)
+                helpful += [tried] if alike < HELPFUL else []
         if len(tries) > TRIES:
             self._spent.append(kind)
         return right, helpful
@@ -265,17 +275,23 @@ class _Search:
         """Return the repair, if the changed kernel is proved."""
         named, case = self._named(proposed), self._case
         changes = _changes(named)
-        report = await check.aio(
-            self._source.load(changes), ranks=case.ranks, calls=case.calls, memory=case.memory, seed=case.seed,
-            max_steps=case.max_steps, budget=0, samples=1,
-        )  # fmt: skip
-        if report.verdict != PROVED:
+        kernel = self._source.load(changes)
+        for model in sorted(self._models, key=lambda model: model == case.memory):  # the last one's report is kept
+            report = await check.aio(
+                kernel, ranks=case.ranks, calls=case.calls, memory=model, seed=case.seed,
+                max_steps=case.max_steps, budget=0, samples=1,
+            )  # fmt: skip
+            if report.verdict != PROVED:
+                return None
+        tried = await self._tried(case.ranks, proposed)
+        if tried is None:
             return None
         stands = self._stand[case.ranks]
         return Repair(
             _kind(proposed), " and ".join(one.words for one in named),
-            report.steps - (0 if stands is None else len(stands.run.choices)), _between(self._findings),
-            self._source.diff(changes), report, await self._fails(proposed), self._source.shares,
+            len(tried.run.choices) - (0 if stands is None else len(stands.run.choices)), _between(self._findings),
+            self._source.diff(changes), replace(report, models=tuple(self._models)), await self._fails(proposed),
+            self._source.shares,
         )  # fmt: skip
 
     async def _fails(self, proposed: Sequence[Proposal]) -> tuple[int, ...]:
@@ -288,6 +304,22 @@ class _Search:
                 if tried is None or tried.wrong:
                     fails.append(ranks)
         return tuple(fails)
+
+
+def _does_the_same(run: Run, before: Run) -> bool:
+    """Say whether a run has as many steps as before, and notifies no more cells of its own ranks.
+
+    What does less is not repaired, but left out: a notify to oneself instead of a peer, a test that nobody passes.
+    """
+    if before.ending != COMPLETE:
+        return True
+    return len(run.choices) == len(before.choices) and _to_itself(run) == _to_itself(before)
+
+
+def _to_itself(run: Run) -> int:
+    events = run.trace.events if run.trace is not None else ()
+    cells = [(event.op.cell, event.op.actor.rank) for event in events if event.op.kind in (NOTIFY, PUT_SIGNAL)]
+    return sum(cell is not None and cell.owner == rank for cell, rank in cells)
 
 
 def _changes(named: Sequence[Proposal]) -> list[Change]:
@@ -317,4 +349,5 @@ def _gap(finding: Finding) -> str:
 
 def _words(side: Side) -> str:
     """Name what happens there: the phase, or the operation."""
-    return side.phase or f"{side.op} at {side.at[0] if side.at else 'an unknown line'}"
+    operation = {LAND: "landing", FETCH: "late read"}.get(side.op, side.op)
+    return side.phase or f"{operation} at {side.at[0] if side.at else 'an unknown line'}"

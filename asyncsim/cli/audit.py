@@ -10,7 +10,7 @@ from asyncsim.checking.audit import Audited, audit
 from asyncsim.checking.locate import locate
 from asyncsim.cli.completion import complete_kernels
 from asyncsim.cli.judge import coloured, width
-from asyncsim.cli.options import Options, shared_options
+from asyncsim.cli.options import Options, shared_options_and_auto
 from asyncsim.cli.progress import progress_bar
 from asyncsim.views.audit import audit_text
 
@@ -18,14 +18,18 @@ from asyncsim.views.audit import audit_text
 @click.command("audit")
 @click.argument("kernels", metavar="KERNEL...", nargs=-1, required=True, shell_complete=complete_kernels)
 @click.option("--fine", is_flag=True, help="Go through the notifies and waits inside each barrier, too.")
-@shared_options
+@shared_options_and_auto
 @click.pass_context
 def audit_command(ctx: click.Context, kernels: tuple[str, ...], *, fine: bool, options: Options) -> None:
     """Say what each barrier of a kernel is for.
 
     Each barrier, wait and notify is taken away in turn, and the kernel judged again, over one call and
     over several. What goes wrong then is what that part guards, with a schedule that shows it; if
-    nothing does, the part is redundant. For a refuted kernel it finds the barrier that is missing.
+    nothing does, the part is redundant.
+
+    For a refuted kernel it looks for the cheapest change of its source that makes it PROVED: a release, another
+    neighbour, a line moved, a fence, a quiet, a sync of streams, a credit, a barrier. It prints the change as
+    `patch -p0` takes it.
 
     The exit status is that of the kernel as it stands: 1 if it is refuted.
 

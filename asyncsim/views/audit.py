@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from asyncsim.checking.models import models_text
 from asyncsim.checking.parts import CREDITS
 from asyncsim.checking.report import PROVED, REFUTED
 from asyncsim.views.report import (
@@ -58,15 +59,22 @@ def _standing(audited: Audited, width: int) -> Iterator[str]:
     """Say how the kernel stands before anything is taken away."""
     if audited.report.verdict == PROVED:
         yield from wrapped(f"as it stands: {audited.report.scope}", width, "  ")
+        yield from _notes(audited, width)
         return
     for finding in audited.report.findings:
         yield from wrapped(f"as it stands: {finding_title(finding)}", width, "  ")
     if not audited.report.findings:
         yield from wrapped(f"as it stands: {audited.report.scope}", width, "  ")
+    yield from _notes(audited, width)
     calls = audited.report.case.calls
     if calls > 1:
         yield from wrapped(f"for one call it is {audited.once.verdict}", width, "  ")
     yield from wrapped("a part guards what goes wrong without it and does not go wrong with it", width, "  ")
+
+
+def _notes(audited: Audited, width: int) -> Iterator[str]:
+    for note in audited.report.notes:
+        yield from wrapped(f"note: {note}", width, "  ")
 
 
 def _row(row: Row, kernel: Kernel, witnesses: list[tuple[str, str]]) -> Iterator[tuple[str, str, str, str]]:
@@ -147,11 +155,14 @@ def _repairs(audited: Audited, width: int) -> Iterator[str]:
             yield from ("", *wrapped(f"repair  no change was found that makes it right{reason}", width, ""))
         return
     best, *others = audited.repairs
+    under = f" under {models_text(best.report.models)}" if best.report.models != audited.report.models else ""
     between = f", {best.between}" if best.between else ""
-    yield from ("", *wrapped(f"repair  {best.report.verdict} with {best.words}{between}", width, ""))
+    yield from ("", *wrapped(f"repair  {best.report.verdict}{under} with {best.words}{between}", width, ""))
     yield from wrapped(_cost(best), width, "        ")
+    if best.fails:
+        yield from wrapped(f"it is not right on {' and '.join(map(str, best.fails))} ranks", width, "        ")
     if best.shares:
-        yield from wrapped(f"the program is also that of {', '.join(best.shares)}", width, "        ")
+        yield from wrapped(f"it changes {', '.join(best.shares)}, too: the program is the same", width, "        ")
     yield from ("", *best.diff.splitlines())
     if others:
         yield from ("", *wrapped(f"as good: {'; '.join(other.words for other in others)}", width, "        "))
@@ -161,4 +172,4 @@ def _cost(repair: Repair) -> str:
     if repair.operations <= 0:
         return "it adds no operation"
     added = count_text(repair.operations, "operation")
-    return f"it adds {added} to the {repair.report.steps - repair.operations} of a run"
+    return f"it adds {added} to a run"
