@@ -54,6 +54,7 @@ class Analysis:
         exact: no flag was raised, so races are exactly those that some schedule shows.
         fast: vector clocks decided; False: frontiers.
         rotated: the frontiers of one rank were enough, because the ranks are rotations of one another.
+        disputed: makes every pair of operations that the findings are about: their order may be either.
         cells: why counting credits was enough for each cell, or why not.
 
     """
@@ -65,6 +66,7 @@ class Analysis:
     fast: bool
     cells: list[CellClass]
     rotated: bool = False
+    disputed: Callable[[], set[RacePair]] = set
 
     @property
     def race_pairs(self) -> set[RacePair]:
@@ -124,6 +126,7 @@ def analyse(
     return Analysis(
         findings, partial(_named, streams, raced), reasons, not flags and not reasons, isinstance(found, Clocks), cells,
         isinstance(found, Frontiers) and found.rotated,
+        partial(_named, streams, [each.places for each in (*suspects, *flags) if each.kind != "overflow"]),
     )  # fmt: skip
 
 
@@ -135,4 +138,5 @@ def _named(streams: Streams, raced: list[tuple[Place, ...]]) -> set[RacePair]:
 def _analysis_of(trace: Trace, compact: Compact) -> Analysis:
     """Take the findings of the columns, and what the calls of collectives say."""
     findings = [*call_mismatches(trace), *compact.findings]
-    return Analysis(findings, compact.race_pairs, [], exact=True, fast=True, cells=compact.cells)
+    races = compact.race_pairs
+    return Analysis(findings, races, [], exact=True, fast=True, cells=compact.cells, disputed=races)

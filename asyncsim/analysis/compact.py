@@ -216,24 +216,28 @@ def _finding(trace: Trace, place: Located, examples: list[tuple[_Side, _Side]], 
     def described(side: _Side) -> Side:
         return Side.of(trace.events[side.step], int(place.index[side.step]), str(side.access.region))
 
-    sides = examples[0]
-    actors = [int(place.actor[side.step]) for side in sides]
-    own = np.sort(np.concatenate([place.by_actor[place.starts[a] : place.starts[a + 1]] for a in actors]))
-    streams = Streams(Trace(trace.header, [trace.events[step] for step in own.tolist()], trace.footer))
-    events = [trace.events[side.step] for side in sides]
-    places = tuple(
-        (streams.number[event.op.actor.order], int(place.index[side.step]))
-        for event, side in zip(events, sides, strict=True)
-    )
+    def why(sides: tuple[_Side, _Side]) -> str:
+        actors = [int(place.actor[side.step]) for side in sides]
+        own = np.sort(np.concatenate([place.by_actor[place.starts[a] : place.starts[a + 1]] for a in actors]))
+        streams = Streams(Trace(trace.header, [trace.events[step] for step in own.tolist()], trace.footer))
+        first, second = (
+            (streams.number[trace.events[side.step].op.actor.order], int(place.index[side.step])) for side in sides
+        )
+        return why_unordered(streams, (first, second))
+
+    first, second = examples[0]
+    calls = {trace.events[side.step].call for side in examples[0]}
+    whys = tuple(map(why, examples))
     return Finding(
         "race",
-        why_unordered(streams, places),
-        hazard=hazard_of(*(side.access for side in sides)),
-        scope=SAME_CALL if events[0].call == events[1].call else NEXT_CALL,
-        window=trace.header.world.memory_of(sides[0].access.region.window),
+        whys[0],
+        hazard=hazard_of(first.access, second.access),
+        scope=SAME_CALL if len(calls) == 1 else NEXT_CALL,
+        window=trace.header.world.memory_of(first.access.region.window),
         pairs=pairs,
-        sides=tuple(map(described, sides)),
+        sides=(described(first), described(second)),
         examples=tuple(tuple(map(described, example)) for example in examples),
+        whys=whys,
     )
 
 

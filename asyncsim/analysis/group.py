@@ -26,7 +26,7 @@ class Suspect:
         window: the window or signal.
         places: the operations, in any order.
         regions: what each of them touches, as text; None: its only place.
-        why: makes the sentence, for the sides in the order given to it. Called once a group.
+        why: makes the sentence, for the sides in the order given to it. Called for the examples of a group.
         hazard: names the hazard, for the sides in the order given to it; None for none.
 
     """
@@ -85,15 +85,18 @@ def _finding(streams: Streams, members: list[tuple[Suspect, tuple[int, ...]]]) -
     """Make the finding of one group; its first pair, in the order of the fair run, speaks for all."""
     suspect, by_time = members[0]
     places = tuple(suspect.places[n] for n in by_time)
+    shown = members[:EXAMPLES]
+    whys = tuple(each.why(tuple(each.places[n] for n in order)) for each, order in shown)
     return Finding(
         suspect.kind,
-        suspect.why(places),
+        whys[0],
         hazard=None if suspect.hazard is None else suspect.hazard(places),
         scope=_scope(streams, places),
         window=suspect.window,
         pairs=len(members),
         sides=_sides(streams, suspect, by_time),
-        examples=tuple(_sides(streams, *member) for member in members[:EXAMPLES]),
+        examples=tuple(_sides(streams, *member) for member in shown),
+        whys=whys,
     )
 
 

@@ -162,7 +162,7 @@ class _Check:
                 await self._judge_run(fair, of_fair)
                 try:
                     while left:
-                        await self.suspects.look(left[0], exact=analysis.exact, steps=len(reference.choices))
+                        await self.suspects.look(left[0], analysis, steps=len(reference.choices))
                         del left[0]
                 finally:
                     doubt(account.findings)

@@ -7,12 +7,10 @@ there must be of the same kind, on the same region, and come from the same line.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from itertools import chain, islice
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from asyncsim.schedulers.fifo import Fifo
+from asyncsim.checking.following import SPINNING, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
     from asyncsim.trace.finding import Side
     from asyncsim.trace.op import Op
     from asyncsim.trace.world import Actor
-
-_ORDER = attrgetter("actor.order")
 
 
 def did(trace: Trace, side: Side) -> bool:
@@ -43,157 +39,108 @@ def is_of(op: Op, side: Side) -> bool:
     return side.region in (places or [op.link])
 
 
-class _Standing:
-    """Finds the operations of a few actors among those that are ready, without looking at all of a thousand.
-
-    Args:
-        names: of the actors.
-        actors: those that are there from the start; a stream is looked for until it was seen once.
-
-    """
-
-    def __init__(self, names: Sequence[str], actors: Sequence[Actor]) -> None:
-        orders = {actor.name: actor.order for actor in actors}
-        self._orders = {name: orders.get(name) for name in names}
-
-    def among(self, ready: Sequence[Op]) -> list[Op]:
-        """Return those of the actors' operations that are ready."""
-        found = []
-        for name, order in self._orders.items():
-            if order is None:
-                op = next((op for op in ready if op.actor.name == name), None)
-                if op is not None:
-                    self._orders[name] = op.actor.order
-                    found.append(op)
-            elif (at := bisect_left(ready, order, key=_ORDER)) < len(ready) and ready[at].actor.order == order:
-                found.append(ready[at])
-        return found
-
-
 class Meeting:
-    """Brings two actors to their operations, everyone else in fair turn, then lets one go first.
+    """Brings two actors to their operations, then lets one go first; everybody else as in the fair run.
 
     Args:
         first, second: the sides; `first` goes before `second`.
+        fair: the choices of the fair run.
         patience: so many steps of others one is held, and then no more.
-        late: hold them for as long as anybody else can move; else only until both have come.
+        late: hold them for as long as anybody else can move; else only until both have come, and who has not
+            come yet goes on before others do.
 
     """
 
-    def __init__(self, first: Side, second: Side, patience: int, *, late: bool = False) -> None:
+    def __init__(self, first: Side, second: Side, fair: Sequence[str], patience: int, *, late: bool = False) -> None:
         """Hold both sides until both stand at the gate."""
-        self._sides = {first.actor: first, second.actor: second}
-        self._order = (first.actor, second.actor)
+        self._sides = (first, second)
+        self._plan = Plan(fair)
         self._patience = patience
         self._late = late
         self.met = False
 
     def begin(self, actors: Sequence[Actor]) -> None:
         """Start over."""
-        self._done = {actor.name: 0 for actor in actors}
-        self._fair = Fifo()
-        self._fair.begin(actors)
-        self._next: list[str] = []
-        self._standing = _Standing(self._order, actors)
+        self._plan.begin(actors)
+        self._next: list[Side] = []
         self._over = False
         self._held = 0
         self._meant: set[str] = set()
         self.met = False
 
     def choose(self, ready: Sequence[Op]) -> Op:
-        """Choose in fair turn among those that are not held; the two sides when they have met."""
-        op = ready[self._place(ready)]
-        self._done[op.actor.name] = self._done.get(op.actor.name, 0) + 1
-        return op
+        """Choose as the fair run did among those that are not held; the two sides when they have met."""
+        return self._plan.take(ready, self._place(ready))
 
     def _place(self, ready: Sequence[Op]) -> int:
         if not self._over and not self.met:
-            held = [op for op in self._standing.among(ready) if self._stands(op)]
+            standing = [at for side in self._sides if (at := self._plan.stands(ready, side)) is not None]
+            held = [ready[at] for at in standing]
             free = len(held) < len(ready)
             self._held += bool(held)
             impatient = self._held > self._patience
             if not all(map(self._is_meant, held)):
                 self._over = True  # it did something else: they cannot meet any more
-            elif len(held) == len(self._order) and not (self._late and free and not impatient):
+            elif len(held) == len(self._sides) and not (self._late and free and not impatient):
                 self.met = True
-                self._next = list(self._order)
+                self._next = list(self._sides)
             elif not free or impatient:
-                self._over = True  # they cannot meet: go on in fair turn
+                self._over = True  # they cannot meet: go on as the fair run did
             else:
-                return self._fair.pick(ready, held)
-        if self._next:
-            name = self._next.pop(0)
-            at = next((at for at, op in enumerate(ready) if op.actor.name == name), None)
+                at = self._sought(ready, held)
+                return self._plan.pick(ready, held) if at is None else at
+        while self._next:
+            at = self._plan.find(ready, self._next.pop(0).actor)
             if at is not None:
                 return at
-        return self._fair.pick(ready)
+        return self._plan.pick(ready)
 
-    def _stands(self, op: Op) -> bool:
-        return self._sides[op.actor.name].index == self._done.get(op.actor.name, 0)
+    def _sought(self, ready: Sequence[Op], held: Sequence[Op]) -> int | None:
+        """Return the place of the one who has not come yet while the other has, so that others move little."""
+        if self._late or len(held) != 1:
+            return None
+        side = self._sides[held[0].actor.name == self._sides[0].actor]
+        for name in (side.actor, side.actor.partition(">")[0]):  # what lands is issued before
+            at = self._plan.find(ready, name)
+            if at is not None and ready[at] is not held[0] and ready[at].kind not in SPINNING:
+                return at
+        return None
 
     def _is_meant(self, op: Op) -> bool:
         """Say whether what stands in the place of a side is its operation; it is looked at once."""
         name = op.actor.name
-        if name not in self._meant and is_of(op, self._sides[name]):
+        if name not in self._meant and is_of(op, next(side for side in self._sides if side.actor == name)):
             self._meant.add(name)
         return name in self._meant
 
 
 class Holding:
-    """Holds one operation until another was executed, or until nobody else can go on.
+    """Holds one operation until nobody else can go on.
 
     Args:
-        held: the side that is held.
-        until: the side it waits for; None: hold as long as anybody else can move.
+        actor: whose operation is held.
+        index: which of its operations.
         patience: so many steps of others it is held, and then no more.
 
-    `astray` says that another operation than that of a side was executed in its place.
     """
 
-    def __init__(self, held: Side, until: Side | None, patience: int) -> None:
-        """Hold `held`."""
-        self._held = held
-        self._until = until
+    def __init__(self, actor: str, index: int, patience: int) -> None:
+        """Hold it."""
+        self._actor = actor
+        self._index = index
         self._patience = patience
-        self.astray = False
 
     def begin(self, actors: Sequence[Actor]) -> None:
         """Start over."""
-        self._done = {actor.name: 0 for actor in actors}
-        self._fair = Fifo()
-        self._fair.begin(actors)
-        self._standing = _Standing((self._held.actor,), actors)
-        self._free = False
+        self._plan = Plan(())
+        self._plan.begin(actors)
         self._waited = 0
-        self.astray = False
 
     def choose(self, ready: Sequence[Op]) -> Op:
         """Choose in fair turn among those that are not held."""
-        until = self._until
-        if until is not None and self._done.get(until.actor, 0) > until.index:
-            self._free = True
-        held = [op for op in self._standing.among(ready) if self._stops(op)]
-        self._waited += bool(held)
-        if len(held) == len(ready) or self._waited > self._patience:
-            self._free = True
-            held = []
-        op = ready[self._fair.pick(ready, held)]
-        self._look(op)
-        self._done[op.actor.name] = self._done.get(op.actor.name, 0) + 1
-        return op
-
-    def _stops(self, op: Op) -> bool:
-        return not self._free and self._done.get(op.actor.name, 0) == self._held.index
-
-    def _look(self, op: Op) -> None:
-        for side in (self._held, self._until):
-            if (
-                side is not None
-                and side.op
-                and (op.actor.name, self._done.get(op.actor.name, 0))
-                == (
-                    side.actor,
-                    side.index,
-                )
-            ):
-                self.astray |= not is_of(op, side)
+        plan = self._plan
+        at = plan.find(ready, self._actor) if plan.done(self._actor) == self._index else None
+        self._waited += at is not None
+        if at is None or len(ready) == 1 or self._waited > self._patience:
+            return plan.take(ready, plan.pick(ready))
+        return plan.take(ready, plan.pick(ready, [ready[at]]))

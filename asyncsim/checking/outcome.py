@@ -101,8 +101,15 @@ class Judge:
         self._right: list[list[str | None]] | None = None
         self._reference: list[list[Any]] | None = None
         self._reference_digests: list[list[str | None]] = []
-        self.steps = 0
+        self.fair: list[str] = []
+        """The choices of the reference."""
+        self.usual: frozenset[str] = frozenset()
+        """What fails in the reference itself."""
+
+    @property
+    def steps(self) -> int:
         """How long the reference is."""
+        return len(self.fair)
 
     def digests(self, run: Run) -> list[list[str | None]]:
         """Return a digest of every output, None where there is none."""
@@ -110,10 +117,11 @@ class Judge:
 
     def take_as_reference(self, run: Run) -> None:
         """Let a complete run stand for the golden where the kernel has none."""
-        self.steps = len(run.choices)
+        self.fair = run.choices
         if run.ending == COMPLETE:
             self._reference = run.outputs
             self._reference_digests = self.digests(run)
+        self.usual = self.failures(run)
 
     @property
     def silent(self) -> bool:
@@ -146,10 +154,31 @@ class Judge:
                     found.append((call, rank, difference))
         return found
 
-    def findings(self, run: Run) -> list[Finding]:
-        """Return what is wrong with the run; nothing for a run with the reference's bits."""
+    def failures(self, run: Run) -> frozenset[str]:
+        """Return all that fails in a run, each thing by itself, to compare runs by; nothing for one that is right."""
+        if self._is_right(run):
+            return frozenset()
+        found = [f"{call} {rank} {difference.text}" for call, rank, difference in self.differences(run)]
+        found += [finding.why for finding in self._ranks_differ(run)]
+        if run.ending != COMPLETE:
+            left = [(call, rank) for call, ys in enumerate(run.outputs) for rank, y in enumerate(ys) if y is MISSING]
+            found.append(f"{run.ending} {left}")
+        return frozenset([*found, *run.unwritten])
+
+    def _is_right(self, run: Run) -> bool:
+        """Say whether a run has the bits of one that was found right."""
         whole = run.ending == COMPLETE and not run.unwritten
-        if whole and self._right is not None and self.digests(run) == self._right:
+        return whole and self._right is not None and self.digests(run) == self._right
+
+    def findings(self, run: Run, beside: frozenset[str] = frozenset()) -> list[Finding]:
+        """Return what is wrong with the run; nothing for a run with the reference's bits.
+
+        Args:
+            run: to be judged.
+            beside: wrong results, as `failures` names them, that are not told.
+
+        """
+        if self._is_right(run):
             return []
         findings = []
         if run.ending != COMPLETE:
@@ -157,9 +186,9 @@ class Judge:
             findings.append(Finding(run.ending, _WHY[run.ending], harmful=True, shown=steps))
         if run.unwritten:
             findings.append(_unwritten(run))
-        findings += self._wrong(run)
+        findings += self._wrong(run, beside)
         findings += self._ranks_differ(run)
-        if not findings and run.ending == COMPLETE:
+        if not findings and not beside and run.ending == COMPLETE:
             self._right = self.digests(run)
         return findings
 
@@ -179,8 +208,8 @@ class Judge:
         ranks = ", ".join(map(str, sorted(set(off))))
         return [f"equal to the golden within tolerance, not bit for bit (rank {ranks}): another order of operations"]
 
-    def _wrong(self, run: Run) -> list[Finding]:
-        wrong = self.differences(run)
+    def _wrong(self, run: Run, beside: frozenset[str]) -> list[Finding]:
+        wrong = [each for each in self.differences(run) if f"{each[0]} {each[1]} {each[2].text}" not in beside]
         if not wrong:
             return []
         call, rank, difference = wrong[0]

@@ -5,13 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from asyncsim.checking.overflowing import overflow_witness
 from asyncsim.checking.shrink import shrink
-from asyncsim.checking.witness import witness
+from asyncsim.checking.swapped import Own, Swap
+from asyncsim.checking.witness import shown_by, witness
+from asyncsim.machine.direct import drive
+from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.errors import KernelError, MisuseError
+from asyncsim.trace.event import OVERFLOW
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from asyncsim.analysis.analyse import Analysis
     from asyncsim.checking.account import Account
     from asyncsim.checking.keep import Keeper
     from asyncsim.checking.outcome import Judge
@@ -58,66 +64,87 @@ class Suspects:
         self._shrinking = shrinking
         self._fewer: list[tuple[int, Finding]] | None = None
 
-    async def look(self, suspect: Finding, *, exact: bool, steps: int) -> None:
+    async def look(self, suspect: Finding, analysis: Analysis, *, steps: int) -> None:
         """Make the witness of a suspect, shrink it, keep it.
 
         Args:
-            suspect: of an analysis, with examples.
-            exact: the analysis suspects only what some schedule shows.
+            suspect: of the analysis, with examples.
+            analysis: says what else is suspected, and whether it suspects only what some schedule shows.
             steps: of the reference run.
 
         """
         account = self._account
-        if any(finding.kind == suspect.kind == "overflow" for finding in account.findings):
+        if suspect.kind == OVERFLOW and any(_is_shown(finding, suspect) for finding in account.findings):
             return  # the run itself has shown it
         begun = account.run("run of a witness", total=steps)
-        seen = await witness(self._judge, suspect, exact=exact, begun=begun)
+        if suspect.kind == OVERFLOW:
+            seen = await overflow_witness(self._judge, suspect, analysis.disputed, begun)
+        else:
+            seen = await witness(self._judge, suspect, exact=analysis.exact, begun=begun)
         account.schedules += seen.schedules
-        if not seen.confirmed and not exact:
+        if not seen.confirmed and not analysis.exact:
             return  # frontiers are approximate then: what no run shows is not reported
-        finding = suspect.with_(harmful=seen.harmful if seen.confirmed else None, shown=seen.shown)
+        finding = _told(suspect, seen)
         account.findings.append(finding)  # before its witness is shrunk: Ctrl-C must not lose it
         if seen.harmful and (small := await self._at_fewer_ranks(finding)) is not None:
             account.findings[-1] = small
             return
         if seen.choices:
-            account.findings[-1] = await self._kept(finding, seen, steps)
+            account.findings[-1] = await self._kept(finding, seen, analysis, steps)
         account.tell()
 
     def leave(self, suspects: Sequence[Finding], *, exact: bool) -> None:
         """Tell of the suspects that nobody will look at any more, the first of which may have been begun."""
-        told = {(finding.kind, finding.sides) for finding in self._account.findings}
-        left = [suspect for suspect in suspects if (suspect.kind, suspect.sides) not in told]
+        told = {(finding.kind, finding.examples) for finding in self._account.findings}
+        left = [suspect for suspect in suspects if (suspect.kind, suspect.examples) not in told]
         if exact:
             shown = "not shown: the check was interrupted before"
             self._account.findings += [suspect.with_(harmful=None, shown=shown) for suspect in left]
         elif left:
             self._account.notes.append(f"the analysis suspects {len(left)} more, which were not looked at")
 
-    async def _kept(self, finding: Finding, seen: Witness, steps: int) -> Finding:
+    async def _kept(self, finding: Finding, seen: Witness, analysis: Analysis, steps: int) -> Finding:
         """Return the finding with its witness, shrunk; if Ctrl-C comes meanwhile, it gets the one there is."""
         choices: Sequence[str] = seen.choices
+        told = finding
         try:
             if seen.harmful and seen.failure and steps <= LONG:
                 self._account.begin("shrinking of a witness")
-                choices = await self._shrunk(seen, steps)
+                short = await self._shrunk(finding, seen, analysis, steps)
+                told, choices = await self._retold(finding, short), short
             self._account.begin("writing of a witness")
-            return await self._keeper.keep(finding, choices, ending=seen.ending)
+            return await self._keeper.keep(told, choices, ending=seen.ending)
         except KeyboardInterrupt:
             if steps <= LONG:  # else it would take too long, with nobody heard
                 self._account.interrupt()
-                self._account.findings[-1] = await self._keeper.keep(finding, choices, ending=seen.ending)
+                self._account.findings[-1] = await self._keeper.keep(told, choices, ending=seen.ending)
             raise
 
-    async def _shrunk(self, seen: Witness, steps: int) -> list[str]:
-        """Return the witness in the fewest task switches that still fail in the same way."""
-
-        def fails(run: Run) -> bool:
-            return any(finding.kind in seen.failure for finding in self._judge.findings(run))
-
+    async def _shrunk(self, finding: Finding, seen: Witness, analysis: Analysis, steps: int) -> list[str]:
+        """Return the witness in the fewest task switches that still fail in the same way, and by the same order."""
         least = 20 if self._shrinking >= SHRINK_STEPS else 5
         budget = min(max(self._shrinking // max(steps, 1), least), 400)
+        fails = self._fails(finding, seen, analysis)
         return await shrink.aio(self._case, seen.choices, fails, budget=budget)
+
+    def _fails(self, finding: Finding, seen: Witness, analysis: Analysis) -> Callable[[Run], bool]:
+        """Return what says of a run that it shows what the witness shows."""
+        if len(finding.sides) == 2 and (swap := Swap(*finding.sides)).inverted(seen.choices):  # noqa: PLR2004 - a pair
+            return Own(
+                self._judge, swap,
+                kinds=seen.failure, ending=seen.ending, right=seen.right,
+                disputed=analysis.disputed, doubted=not analysis.exact,
+            )  # fmt: skip
+
+        def fails(run: Run) -> bool:
+            return run.ending == seen.ending and any(found.kind in seen.failure for found in self._judge.findings(run))
+
+        return fails
+
+    async def _retold(self, finding: Finding, choices: Sequence[str]) -> Finding:
+        """Return the finding with what its shrunk witness shows."""
+        run = drive(self._case, Replay(choices))
+        return finding.with_(shown=await shown_by(self._judge, run))
 
     async def _at_fewer_ranks(self, suspect: Finding) -> Finding | None:
         """Return a harmful finding with the witness of the same one among a few ranks, where many are judged.
@@ -131,7 +158,7 @@ class Suspects:
             self._fewer = await self._judge_fewer()
         for ranks, finding in self._fewer:
             if finding.harmful and _place(finding) == _place(suspect):
-                text = f"{suspect.shown}; the replay shows it at P = {ranks}"
+                text = f"{suspect.shown}; the replay shows the same race at P = {ranks}: {finding.shown}"
                 return suspect.with_(shown=text, token=finding.token, trace=finding.trace)
         return None
 
@@ -148,6 +175,25 @@ class Suspects:
                 raise KeyboardInterrupt
             found += [(ranks, finding) for finding in report.findings]
         return found
+
+
+def _told(suspect: Finding, seen: Witness) -> Finding:
+    """Return a suspect with what its witness showed, about the operations that it showed it of."""
+    finding = suspect.with_(harmful=seen.harmful if seen.confirmed else None, shown=seen.shown)
+    if not seen.confirmed:
+        return finding
+    number = seen.example
+    shown = seen.shown
+    if seen.pairs < suspect.pairs and suspect.pairs > len(suspect.examples):
+        rest = suspect.pairs - len(suspect.examples)
+        shown = f"{shown} (counted are the pairs that were brought together; {rest} more were not tried)"
+    return finding.with_(
+        sides=seen.sides or suspect.examples[number], why=suspect.whys[number], pairs=seen.pairs, shown=shown
+    )
+
+
+def _is_shown(finding: Finding, suspect: Finding) -> bool:
+    return finding.kind == OVERFLOW and finding.window in (None, suspect.window)
 
 
 def _place(finding: Finding) -> tuple[object, ...]:

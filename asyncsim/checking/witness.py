@@ -1,50 +1,56 @@
 """Witnesses: both orders of two operations, run from the state in which both stand at the gate.
 
-A race is only a statement about orders. Its witness is the pair of schedules that differ in nothing
-but the order of its two sides; what comes of them says whether the race is harmful.
+A race is only a statement about orders. Its witness is a failing run in which the two sides come the other way
+round than in the fair one, and which does not fail with the two in their order and all else the same. So no
+finding stands on what another one does: not a race, not a credit that can be taken away, not an overflow.
 """
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from asyncsim.checking.following import Following
 from asyncsim.checking.hang import told
 from asyncsim.checking.meeting import Holding, Meeting, did
+from asyncsim.checking.swapped import Swap, exchanged, patience_of
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.choices import Choices
 from asyncsim.trace.digest import digest_bytes
 from asyncsim.trace.errors import KernelError
-from asyncsim.trace.event import COMPLETE, DEADLOCK
-from asyncsim.trace.finding import Side
+from asyncsim.trace.event import DEADLOCK
+from asyncsim.trace.op import WAIT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     from asyncsim.checking.outcome import Judge
     from asyncsim.machine.case import Run
     from asyncsim.machine.course import Begun
-    from asyncsim.trace.finding import Finding
+    from asyncsim.machine.pick import Scheduler
+    from asyncsim.trace.finding import Finding, Side
 
-
-PATIENCE = 100
-"""An operation is held while others take so many steps, and twice those of the reference: who spins never ends."""
+SAME = "the same bits in both orders"
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """What the two schedules of a finding showed.
+    """What the schedules of a finding showed.
 
     Args:
-        confirmed: both operations, and no others in their places, were brought to the gate together (or held, for
-            waits).
+        confirmed: both operations, and no others in their places, were brought to the gate together.
         harmful: True: a wrong value, a changed value, or a hang; False: the same bits both ways;
-            None: only window contents that no output shows differ.
+            None: that was not shown.
         shown: in words.
         choices: of the schedule that fails; of the last one if none does.
         ending: how that schedule ends; None if the kernel raises.
         failure: the kinds of findings that this schedule shows by itself.
+        right: with the pair in the order of the fair run the schedule does not fail; else it fails in another way.
         schedules: how many were run.
+        example: the number of the pair that it is about.
+        sides: the operations, where they are not those of the example.
+        pairs: how many pairs were brought together.
 
     """
 
@@ -54,7 +60,20 @@ class Witness:
     choices: tuple[str, ...] = ()
     ending: str | None = None
     failure: frozenset[str] = frozenset()
+    right: bool = False
     schedules: int = 0
+    example: int = 0
+    sides: tuple[Side, ...] = ()
+    pairs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """One run of a witness: a run, or what the kernel raised in it."""
+
+    choices: tuple[str, ...]
+    run: Run | None = None
+    error: str = ""
 
 
 async def witness(judge: Judge, finding: Finding, *, exact: bool = False, begun: Begun | None = None) -> Witness:
@@ -62,106 +81,159 @@ async def witness(judge: Judge, finding: Finding, *, exact: bool = False, begun:
 
     Args:
         judge: of the runs of the case.
-        finding: a race, signal race, unstable wait, order-dependent sum or overflow, with examples.
-        exact: every schedule comes to these operations, so it need not be looked whether one came to others.
+        finding: a race, signal race, unstable wait or order-dependent sum, with examples.
+        exact: every schedule comes to these operations, so it need not be looked whether one came to others, and
+            there are as many pairs as the analysis says. Else all examples are brought together, to count them.
         begun: is given the choices of each run when it begins, as by `simulate`.
 
     """
     best = Witness()
-    schedules = 0
-    for sides in finding.examples:
-        tried = await _orders(judge, finding.kind, sides, begun, exact=exact)
-        schedules += tried.schedules
-        if tried.harmful:
-            return replace(tried, schedules=schedules)
-        if tried.confirmed and (not best.confirmed or tried.harmful is None):
-            best = tried
-    if best.harmful is False and finding.pairs > len(finding.examples):
+    schedules = met = 0
+    for number, (first, second) in enumerate(finding.examples):
+        trial = _Trial(judge, finding.kind, Swap(first, second), begun, exact=exact)
+        tried = await trial.orders(further=not best.harmful)
+        schedules += trial.schedules
+        met += tried.confirmed
+        if tried.confirmed and (not best.confirmed or _rank(tried) > _rank(best)):
+            best = replace(tried, example=number)
+        if best.harmful and exact:
+            break
+    if best.harmful is False and exact and finding.pairs > len(finding.examples):
         shown = f"{best.shown} (in {len(finding.examples)} of {finding.pairs} pairs; the others were not run)"
         best = replace(best, harmful=None, shown=shown)
-    return replace(best, schedules=schedules)
+    return replace(best, schedules=schedules, pairs=finding.pairs if exact else met)
 
 
-def _attempts(judge: Judge, kind: str, sides: tuple[Side, ...]) -> list[list[Meeting | Holding]]:
-    """Return the schedules to compare with one another, the cheapest first."""
-    patience = PATIENCE + 2 * judge.steps
-    if len(sides) == 1:
-        starts = [Side(actor.name, 0, actor.rank, 0, "", "", "", ()) for actor in judge.case.world.actors]
-        return [[Holding(side, None, patience) for side in (sides[0], *starts)]]
-    first, second = sides
-    if kind == "unstable-wait" or "wait" in (first.op, second.op):
-        waits = [side for side in sides if side.op == "wait"]
-        orders = [Holding(second, first, patience), Holding(first, second, patience)]
-        return [[*orders, *(Holding(side, None, patience) for side in waits)]]
-    # Two numbers that are added to nothing make the same sum in either order, to what others added they do not.
-    return [
-        [Meeting(first, second, patience, late=late), Meeting(second, first, patience, late=late)]
-        for late in (False, True)
-    ]
+def _rank(found: Witness) -> int:
+    """Say how much a witness tells: most of all one that is right in the fair order."""
+    return {False: 0, None: 1, True: 2}[found.harmful] + found.right
 
 
-async def _orders(judge: Judge, kind: str, sides: tuple[Side, ...], begun: Begun | None, *, exact: bool) -> Witness:
-    """Run the attempts on one pair until one is harmful."""
-    best = Witness()
-    schedules = 0
-    for schedulers in _attempts(judge, kind, sides):
-        tried = await _attempt(judge, schedulers, () if exact else sides, begun)
-        schedules += tried.schedules
-        if not tried.confirmed:
-            break
-        if not best.confirmed or tried.harmful is not False:
-            best = tried
-        if tried.harmful:
-            break
-    return replace(best, schedules=schedules)
-
-
-async def _attempt(
-    judge: Judge, schedulers: Sequence[Meeting | Holding], doubted: tuple[Side, ...], begun: Begun | None
-) -> Witness:
-    """Run the schedules of one attempt.
+class _Trial:
+    """The orders of one pair.
 
     Args:
         judge: of the runs.
-        schedulers: make them.
-        doubted: the sides, if another operation may have stood in the place of one, from another line.
+        kind: of the finding.
+        swap: the pair.
         begun: as of `witness`.
+        exact: as of `witness`.
 
     """
-    runs: list[Run] = []
-    for scheduler in schedulers:
+
+    def __init__(self, judge: Judge, kind: str, swap: Swap, begun: Begun | None, *, exact: bool) -> None:
+        self.schedules = 0
+        self._judge = judge
+        self._kind = kind
+        self._swap = swap
+        self._begun = begun
+        self._exact = exact
+        self._patience = patience_of(judge)
+
+    async def orders(self, *, further: bool) -> Witness:
+        """Make pairs of runs until one shows harm.
+
+        Args:
+            further: look for harm; else it is enough that the two can be brought together.
+
+        """
+        best = Witness()
+        async with aclosing(self._both()) as pairs:
+            async for one, other in pairs:
+                found = await self._compared(one, other) if further else Witness(harmful=False)
+                if not best.confirmed or _rank(found) > _rank(best):
+                    best = replace(found, confirmed=True)
+                if (best.harmful and best.right) or not further:
+                    break
+        return best
+
+    async def _both(self) -> AsyncGenerator[tuple[_Tried, _Tried], None]:
+        """Yield pairs of runs: with the sides in the order of the fair run, and the other way round."""
+        first, second = self._swap.first, self._swap.second
+        for late in (False, True):
+            meeting = Meeting(first, second, self._judge.fair, self._patience, late=late)
+            one = await self._run(meeting, recorded=not self._exact)
+            if not meeting.met or not self._is_meant(one):
+                continue
+            for eager in self._eager():
+                turned = Following(one.choices, first, second, self._patience, eager=eager)
+                other = await self._run(turned)
+                if turned.reversed and (pair := await self._with_fair(one, other)):
+                    yield pair
+        for side in (first, second):
+            if side.op == WAIT:
+                other = await self._run(Holding(side.actor, side.index, self._patience), recorded=not self._exact)
+                if self._swap.inverted(other.choices) and self._is_meant(other):
+                    scheduler = self._swap.fair(other.choices, self._patience)
+                    one = await self._run(scheduler)
+                    if scheduler.reversed:
+                        yield one, other
+
+    def _eager(self) -> list[str | None]:
+        """Return who is let go on first, once the pair was turned round: who may wait for a credit too soon."""
+        if self._kind not in ("signal-race", "unstable-wait"):
+            return [None]
+        sides = self._swap.first, self._swap.second
+        owner = sides[0].region.rpartition("@")[2]
+        return [None, *dict.fromkeys([owner, *(side.actor.partition(">")[0] for side in sides)])]
+
+    async def _with_fair(self, one: _Tried, other: _Tried) -> tuple[_Tried, _Tried] | None:
+        """Return the other run with what differs from it in the order of the pair alone."""
+        if exchanged(one.choices, other.choices, self._swap):
+            return one, other
+        scheduler = self._swap.fair(other.choices, self._patience)
+        back = await self._run(scheduler)
+        return (back, other) if scheduler.reversed else None
+
+    async def _run(self, scheduler: Scheduler, *, recorded: bool = False) -> _Tried:
+        self.schedules += 1
         choices = Choices(scheduler)
-        # Up to where they meet, all schedules of an attempt are the same, so the first one tells the lines of all.
-        record = "witness" if doubted and isinstance(scheduler, Meeting) and not runs else None
+        record = "witness" if recorded else None
         try:
-            run = await simulate.aio(judge.case, choices, record=record, engine="direct", begun=begun, notice=False)
+            run = await simulate.aio(
+                self._judge.case, choices, record=record, engine="direct", begun=self._begun, notice=False
+            )
         except KernelError as error:
-            shown = f"the kernel raises in one order: {error}"
-            return Witness(True, True, shown, tuple(choices.choices), schedules=len(runs) + 1)  # noqa: FBT003
-        runs.append(run)
-        if isinstance(scheduler, Meeting) and not (
-            scheduler.met and (run.trace is None or all(did(run.trace, side) for side in doubted))
-        ):
-            return Witness(schedules=len(runs))
-    found = await _compare(judge, runs)
-    astray = any(isinstance(scheduler, Holding) and scheduler.astray for scheduler in schedulers[:2])
-    return replace(found, confirmed=bool(found.harmful) or not astray, schedules=len(runs))
+            return _Tried(tuple(choices.choices), error=str(error))
+        return _Tried(tuple(choices.choices), run)
 
+    def _is_meant(self, tried: _Tried) -> bool:
+        """Say whether the sides were the operations that they name, from their lines; known of a run with a record."""
+        if tried.run is None or tried.run.trace is None:
+            return True
+        return all(did(tried.run.trace, side) for side in (self._swap.first, self._swap.second))
 
-async def _compare(judge: Judge, runs: list[Run]) -> Witness:
-    """Say what schedules that differ only in the order of a pair made of it."""
-    alike = all(judge.digests(run) == judge.digests(runs[0]) and run.ending == runs[0].ending for run in runs)
-    if alike:
-        return _same_outputs(runs)
-    failing = [(run, findings) for run in runs if (findings := judge.findings(run))]
-    if not failing:
+    async def _compared(self, one: _Tried, other: _Tried) -> Witness:
+        """Say what the order of the pair does: `one` has that of the fair run, `other` the other."""
+        judge = self._judge
+        here, there = (self._failures(tried) for tried in (one, other))
+        if there - here:
+            return replace(await self._failing(other), right=not here - judge.usual)
+        if here - there and judge.usual and not there - judge.usual:
+            return replace(await self._failing(one), right=True)  # the fair run fails, too
+        if one.run is None or other.run is None:
+            return Witness()
+        if here != there:
+            return Witness(shown="both orders fail here: the schedule turns other races round, too")
+        if judge.digests(one.run) == judge.digests(other.run):
+            return _same_outputs(one.run, other.run)
         shown = "the outputs of the two orders differ in their bits, each within the tolerance"
         # The one that the fair schedule does not give: its replay shows the difference.
-        return _of(next((run for run in reversed(runs) if not judge.is_reference(run)), runs[-1]), shown, harmful=True)
-    # The one that fails alone says more than one that fails in every order.
-    run, findings = min(failing, key=lambda pair: (pair[0].ending == COMPLETE, len(pair[0].choices)))
-    words = [await _words(finding, run) for finding in findings]
-    return _of(run, "; ".join(words), findings, harmful=True)
+        return _of(one.run if judge.is_reference(other.run) else other.run, shown, harmful=True)
+
+    def _failures(self, tried: _Tried) -> frozenset[str]:
+        return self._judge.failures(tried.run) if tried.run is not None else frozenset([tried.error])
+
+    async def _failing(self, tried: _Tried) -> Witness:
+        if tried.run is None:
+            return Witness(harmful=True, shown=f"the kernel raises in one order: {tried.error}", choices=tried.choices)
+        findings = self._judge.findings(tried.run, self._judge.usual)
+        return _of(tried.run, await shown_by(self._judge, tried.run), findings, harmful=True)
+
+
+async def shown_by(judge: Judge, run: Run) -> str:
+    """Say in words what a failing run shows, beside what the fair run shows too."""
+    return "; ".join([await _words(finding, run) for finding in judge.findings(run, judge.usual)])
 
 
 async def _words(finding: Finding, run: Run) -> str:
@@ -176,10 +248,10 @@ def _of(run: Run, shown: str, findings: Sequence[Finding] = (), *, harmful: bool
     return Witness(harmful=harmful, shown=shown, choices=tuple(run.choices), ending=run.ending, failure=kinds)
 
 
-def _same_outputs(runs: list[Run]) -> Witness:
-    windows = {digest_bytes(b"".join(array.tobytes() for array in run.windows)) for run in runs}
+def _same_outputs(one: Run, other: Run) -> Witness:
+    windows = {digest_bytes(b"".join(array.tobytes() for array in run.windows)) for run in (one, other)}
     if len(windows) == 1:
-        return _of(runs[-1], "the same bits in both orders", harmful=False)
+        return _of(other, SAME, harmful=False)
     shown = "the outputs are the same in both orders, but the windows end with other contents"
-    nothing_returned = all(y is None for ys in runs[0].outputs for y in ys)
-    return _of(runs[-1], shown, harmful=True if nothing_returned else None)
+    nothing_returned = all(y is None for ys in one.outputs for y in ys)
+    return _of(other, shown, harmful=True if nothing_returned else None)

@@ -68,11 +68,13 @@ class Finding:
         pairs: how many pairs of operations (or places) are the same but for rank and element.
         harmful: True when shown to make a result wrong, change it, or hang; False when both
             orders give the same bits here; None when that was not decided.
-        sides: the operations, in the order of the fair run.
+        sides: the operations, in the order of the fair run; of a race that has a witness, those that come the
+            other way round in it.
         trace: the file of the witness, if it was saved.
         token: the witness as a token, if there is one.
         shown: what the witness showed, in words.
         examples: the sides of some of the pairs (at most 32), to make witnesses from.
+        whys: the sentence that explains each of them.
 
     """
 
@@ -89,6 +91,7 @@ class Finding:
     token: str | None = None
     shown: str = ""
     examples: tuple[tuple[Side, ...], ...] = ()
+    whys: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
