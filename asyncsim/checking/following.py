@@ -112,7 +112,7 @@ class Following:
         held: the side that is held until the other was executed.
         until: the other.
         patience: so many steps it is held while others move, and then no more.
-        eager: an actor who goes on as far as he can, once `until` was executed; None: nobody.
+        eager: an actor who goes on as far as he can, once `until` was executed, and `held` if it can be; None: nobody.
 
     `reversed` says that `held` was not executed before `until`.
     """
@@ -145,7 +145,9 @@ class Following:
     def _place(self, ready: Sequence[Op]) -> int:
         plan = self._plan
         if self.reversed and self._eager is not None:
-            at = plan.find(ready, self._eager)
+            at = plan.stands(ready, self._held)
+            if at is None:
+                at = plan.find(ready, self._eager)
             if at is not None and ready[at].kind not in SPINNING:
                 return at
         at = plan.pick(ready)

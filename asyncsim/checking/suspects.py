@@ -132,7 +132,7 @@ class Suspects:
         if len(finding.sides) == 2 and (swap := Swap(*finding.sides)).inverted(seen.choices):  # noqa: PLR2004 - a pair
             return Own(
                 self._judge, swap,
-                kinds=seen.failure, ending=seen.ending, right=seen.right,
+                known=seen.choices, kinds=seen.failure, ending=seen.ending, right=seen.right,
                 disputed=analysis.disputed, doubted=not analysis.exact,
             )  # fmt: skip
 

@@ -79,6 +79,7 @@ class Own:
     Args:
         judge: of the runs.
         swap: the pair.
+        known: the choices of a run that does.
         kinds: of findings, one of which the run must show.
         ending: how it must end.
         right: its counterpart must not fail at all; else it must fail in another way.
@@ -92,6 +93,7 @@ class Own:
         judge: Judge,
         swap: Swap,
         *,
+        known: Sequence[str],
         kinds: frozenset[str],
         ending: str | None,
         right: bool,
@@ -101,6 +103,7 @@ class Own:
         """Run nothing yet."""
         self._judge = judge
         self._swap = swap
+        self._known = list(known)
         self._kinds = kinds
         self._ending = ending
         self._right = right
@@ -111,6 +114,8 @@ class Own:
     def __call__(self, run: Run) -> bool:
         """Judge a run, and make its counterpart."""
         judge, swap = self._judge, self._swap
+        if run.choices == self._known:
+            return True
         if run.ending != self._ending or not swap.inverted(run.choices):
             return False
         if not any(finding.kind in self._kinds for finding in judge.findings(run, judge.usual)):
@@ -132,12 +137,13 @@ class Own:
     def _alone(self, choices: Sequence[str], others: Sequence[str]) -> bool:
         """Say whether the two runs differ in no other order that matters, but for what this pair's has done."""
         swap = self._swap
-        if exchanged(others, choices, swap):
-            return True
-        at = step_of(choices, swap.second)
-        beside = at is not None and list(others[: at + 1]) == [*choices[:at], swap.first.actor]
-        if beside and swap.first.op == WAIT:
-            return True  # who waits in vain comes later, and all that he does
+        at = step_of(choices, swap.second) or 0
+        names = [swap.first.actor, swap.second.actor]
+        if choices[:at] == others[:at] and list(others[at : at + 2]) == names:
+            if list(choices[at : at + 2]) == names[::-1]:
+                return True  # what differs after the two is what they have done
+            if swap.first.op == WAIT:
+                return True  # who waits in vain comes later, and all that he does
         if self._pairs is None:
             own = frozenset((side.actor, side.index) for side in (swap.first, swap.second))
             self._pairs = [pair for pair in self._disputed() if pair != own]
