@@ -11,6 +11,7 @@ import late_runs
 import naive
 import numpy as np
 import programs
+import trio
 from late_families import FAMILIES as LATE_FAMILIES
 
 from asyncsim.checking.outcome import Judge
@@ -101,8 +102,6 @@ def _slips(finding: Finding, case: Case, judge: Judge, fair: list[str]) -> list[
 
 def trio_run(function: Any, *arguments: Any) -> Any:
     """Run an async function that waits for nothing but runs."""
-    import trio
-
     return trio.run(partial(function, *arguments))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from asyncsim.trace.op import LAND, NOTIFY, PUT_SIGNAL, SET, WAIT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from asyncsim.analysis.streams import Streams
     from asyncsim.trace.event import Event
@@ -80,7 +80,7 @@ def loss_of(streams: Streams, wait: Event, changes: Sequence[Event]) -> tuple[st
 
 
 def _jump(
-    wait: Event, changes: Sequence[Event], before: dict[int, int], passed: Sequence[int]
+    wait: Event, changes: Sequence[Event], before: dict[int, int], passed: Mapping[int, int]
 ) -> tuple[str, Event, str] | None:
     """Return the last change, if it went past the one value that is waited for without stopping there."""
     if not changes or wait.op.how != "Eq" or changes[-1].op.how == SET or _step(changes[-1]) < max(passed, default=-1):
@@ -89,7 +89,7 @@ def _jump(
     return (OVERSHOT, changes[-1], f"took it from {low} to {high}") if low < wait.op.amount < high else None
 
 
-def _unseen(wait: Event, culprit: Event, passed: Sequence[int], changes: Sequence[Event]) -> bool:
+def _unseen(wait: Event, culprit: Event, passed: Mapping[int, int], changes: Sequence[Event]) -> bool:
     """Say whether something had come before the culprit, or come at all, that the waiter has not passed a wait on."""
     step = _step(culprit)
     rising = wait.op.how in _RISING
@@ -98,6 +98,8 @@ def _unseen(wait: Event, culprit: Event, passed: Sequence[int], changes: Sequenc
     since = max((at for at in passed if at < step), default=-1)
     if since < 0:
         return True  # nothing was seen so far, not even the start value
+    if rising and passed[since] > 0:
+        return True  # it saw more than it asked for
     return any(
         since < _step(each) < step and each is not culprit and (not rising or _raises(each.op)) for each in changes
     )
@@ -107,14 +109,14 @@ def _raises(op: Op) -> bool:
     return op.how == SET or (op.amount > 0 and not op.consume)
 
 
-def _passed(streams: Streams, wait: Event) -> list[int]:
-    """Return the steps in which the waiter passed waits on this cell."""
+def _passed(streams: Streams, wait: Event) -> dict[int, int]:
+    """Return the steps in which the waiter passed waits on this cell, and how much more than asked for it saw in each."""
     cell = wait.op.cell
-    return [
-        each.event.step
+    return {
+        each.event.step: (each.event.have or 0) - each.event.op.amount
         for each in ([] if cell is None else streams.histories[cell.slot].waits)
         if each.event.step is not None and each.event.op.actor is wait.op.actor
-    ]
+    }
 
 
 def _word(culprit: Event) -> str:

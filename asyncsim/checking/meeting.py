@@ -39,6 +39,12 @@ def is_of(op: Op, side: Side) -> bool:
     return side.region in (places or [op.link])
 
 
+_AS_FAIR, _FIRST, _LATE = "as in the fair run", "who is awaited first", "as late as can be"
+HOWS = (_AS_FAIR, _FIRST, _LATE)
+"""How two are brought together: while one is held, all others go on as in the fair run until the other has come; or
+the other before all others; or both are held as long as anybody else can move."""
+
+
 class Meeting:
     """Brings two actors to their operations, then lets one go first; everybody else as in the fair run.
 
@@ -46,17 +52,16 @@ class Meeting:
         first, second: the sides; `first` goes before `second`.
         fair: the choices of the fair run.
         patience: so many steps of others one is held, and then no more.
-        late: hold them for as long as anybody else can move; else only until both have come, and who has not
-            come yet goes on before others do.
+        how: one of `HOWS`.
 
     """
 
-    def __init__(self, first: Side, second: Side, fair: Sequence[str], patience: int, *, late: bool = False) -> None:
+    def __init__(self, first: Side, second: Side, fair: Sequence[str], patience: int, *, how: str = HOWS[0]) -> None:
         """Hold both sides until both stand at the gate."""
         self._sides = (first, second)
         self._plan = Plan(fair)
         self._patience = patience
-        self._late = late
+        self._how = how
         self.met = False
 
     def begin(self, actors: Sequence[Actor]) -> None:
@@ -81,7 +86,7 @@ class Meeting:
             impatient = self._held > self._patience
             if not all(map(self._is_meant, held)):
                 self._over = True  # it did something else: they cannot meet any more
-            elif len(held) == len(self._sides) and not (self._late and free and not impatient):
+            elif len(held) == len(self._sides) and not (self._how == _LATE and free and not impatient):
                 self.met = True
                 self._next = list(self._sides)
             elif not free or impatient:
@@ -96,8 +101,8 @@ class Meeting:
         return self._plan.pick(ready)
 
     def _sought(self, ready: Sequence[Op], held: Sequence[Op]) -> int | None:
-        """Return the place of the one who has not come yet while the other has, so that others move little."""
-        if self._late or len(held) != 1:
+        """Return the place of the one who is awaited, if he goes before all others."""
+        if self._how != _FIRST or len(held) != 1:
             return None
         side = self._sides[held[0].actor.name == self._sides[0].actor]
         for name in (side.actor, side.actor.partition(">")[0]):  # what lands is issued before

@@ -113,23 +113,26 @@ class Own:
 
     def __call__(self, run: Run) -> bool:
         """Judge a run, and make its counterpart."""
-        judge, swap = self._judge, self._swap
         if run.choices == self._known:
             return True
-        if run.ending != self._ending or not swap.inverted(run.choices):
+        if run.ending != self._ending or not self._swap.inverted(run.choices):
             return False
-        if not any(finding.kind in self._kinds for finding in judge.findings(run, judge.usual)):
-            return False
-        scheduler = swap.fair(run.choices, patience_of(judge))
+        kinds = {finding.kind for finding in self._judge.findings(run, self._judge.usual)}
+        return bool(kinds & self._kinds) and self._by_the_pair(run) and self._is_meant(run)
+
+    def _by_the_pair(self, run: Run) -> bool:
+        """Say whether the counterpart does not fail alike, and differs in nothing but what the pair has done."""
+        scheduler = self._swap.fair(run.choices, patience_of(self._judge))
         try:
-            other = drive(judge.case, scheduler)
+            other = drive(self._judge.case, scheduler)
         except KernelError:
             return False
-        if not scheduler.reversed or not self._tells(judge.failures(run), judge.failures(other)):
-            return False
-        if self._doubted and not stood(judge.case, run.choices, (swap.first, swap.second)):
-            return False
-        return self._alone(run.choices, other.choices)
+        told = scheduler.reversed and self._tells(self._judge.failures(run), self._judge.failures(other))
+        return told and self._alone(run.choices, other.choices)
+
+    def _is_meant(self, run: Run) -> bool:
+        swap = self._swap
+        return not self._doubted or stood(run.case, run.choices, (swap.first, swap.second))
 
     def _tells(self, here: frozenset[str], there: frozenset[str]) -> bool:
         return bool(here - there) and not (self._right and there - self._judge.usual)
@@ -140,10 +143,9 @@ class Own:
         at = step_of(choices, swap.second) or 0
         names = [swap.first.actor, swap.second.actor]
         if choices[:at] == others[:at] and list(others[at : at + 2]) == names:
-            if list(choices[at : at + 2]) == names[::-1]:
-                return True  # what differs after the two is what they have done
-            if swap.first.op == WAIT:
-                return True  # who waits in vain comes later, and all that he does
+            # What differs after the two is what they have done; who waits in vain comes later, and all that he does.
+            if swap.first.op == WAIT or list(choices[at : at + 2]) == names[::-1]:
+                return True
         if self._pairs is None:
             own = frozenset((side.actor, side.index) for side in (swap.first, swap.second))
             self._pairs = [pair for pair in self._disputed() if pair != own]

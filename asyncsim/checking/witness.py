@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from asyncsim.checking.following import Following
 from asyncsim.checking.hang import told
-from asyncsim.checking.meeting import Holding, Meeting, did
+from asyncsim.checking.meeting import HOWS, Holding, Meeting, did
 from asyncsim.checking.swapped import Swap, exchanged, patience_of
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.choices import Choices
@@ -150,8 +150,8 @@ class _Trial:
     async def _both(self) -> AsyncGenerator[tuple[_Tried, _Tried], None]:
         """Yield pairs of runs: with the sides in the order of the fair run, and the other way round."""
         first, second = self._swap.first, self._swap.second
-        for late in (False, True):
-            meeting = Meeting(first, second, self._judge.fair, self._patience, late=late)
+        for how in HOWS:
+            meeting = Meeting(first, second, self._judge.fair, self._patience, how=how)
             one = await self._run(meeting, recorded=not self._exact)
             if not meeting.met or not self._is_meant(one):
                 continue
