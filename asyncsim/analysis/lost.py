@@ -110,7 +110,7 @@ def _raises(op: Op) -> bool:
 
 
 def _passed(streams: Streams, wait: Event) -> dict[int, int]:
-    """Return the steps in which the waiter passed waits on this cell, and how much more than asked for it saw in each."""
+    """Return the steps in which the waiter passed waits on this cell, and how much more than it asked for it saw."""
     cell = wait.op.cell
     return {
         each.event.step: (each.event.have or 0) - each.event.op.amount

@@ -44,7 +44,7 @@ def undone(streams: Streams, order: Order, wait: Wait) -> tuple[Place, bool] | N
         if passable and epoch.opener is not None and not holds(op.how, op.amount, sure):
             return epoch.opener, True
         if may_turn_false(wait, sure, most):
-            culprit = _last_credit(streams, order, wait, epoch)
+            culprit = _overshooting(streams, order, wait, epoch, sure)
             if culprit is not None:
                 return culprit, False
         low, high = sorted((sure, sure + wait.sign * most))
@@ -93,17 +93,25 @@ def answers_to(how: str, amount: int, low: int, high: int) -> set[bool]:
     return above if how == "Gt" else {not answer for answer in above}
 
 
-def _last_credit(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> Place | None:
-    """Return a foreign credit of the epoch that can come while the wait is pending: the last of the first actor."""
+def _overshooting(streams: Streams, order: Order, wait: Wait, epoch: Epoch, sure: int) -> Place | None:
+    """Return a foreign credit of the epoch that can come while the wait is pending, and makes it false.
+
+    In this run it came after the wait, if the wait was passed: so it is one whose coming before makes the difference.
+    """
     actor, index = wait.place
-    for who, tally in epoch.tallies.items():
-        if streams.relation(wait.place, (who, tally.indexes[0])) == "free":
-            reached = order.reach(actor, index, who)
-            come = [
-                at
-                for at, amount in zip(tally.indexes, tally.amounts, strict=True)
-                if amount * wait.sign > 0 and at < reached
-            ]
-            if come:
-                return who, come[-1]
-    return None
+    come = [
+        (step, (who, at), amount)
+        for who, tally in epoch.tallies.items()
+        if streams.relation(wait.place, (who, tally.indexes[0])) == "free"
+        for at, amount in zip(tally.indexes, tally.amounts, strict=True)
+        if amount * wait.sign > 0 and at < order.reach(actor, index, who)
+        if (step := streams.events[who][at].step) is not None
+    ]
+    op, value, latest = wait.event.op, sure, None
+    passed = -1 if wait.event.step is None else wait.event.step
+    for step, place, amount in sorted(come):
+        value += amount
+        latest = place
+        if step > passed and not holds(op.how, op.amount, value):
+            return place
+    return latest

@@ -142,10 +142,9 @@ class Own:
         swap = self._swap
         at = step_of(choices, swap.second) or 0
         names = [swap.first.actor, swap.second.actor]
-        if choices[:at] == others[:at] and list(others[at : at + 2]) == names:
-            # What differs after the two is what they have done; who waits in vain comes later, and all that he does.
-            if swap.first.op == WAIT or list(choices[at : at + 2]) == names[::-1]:
-                return True
+        next_to_it = swap.first.op == WAIT or list(choices[at : at + 2]) == names[::-1]
+        if next_to_it and choices[:at] == others[:at] and list(others[at : at + 2]) == names:
+            return True  # what differs after the two is what they have done; who waits in vain comes later
         if self._pairs is None:
             own = frozenset((side.actor, side.index) for side in (swap.first, swap.second))
             self._pairs = [pair for pair in self._disputed() if pair != own]
