@@ -88,7 +88,8 @@ def kind_of(finding: Finding) -> tuple[object, ...]:
 
 
 def _joined(one: Finding, other: Finding) -> Finding:
-    return one.with_(pairs=one.pairs + other.pairs, examples=(one.examples + other.examples)[:EXAMPLES])
+    examples, whys = one.examples + other.examples, one.whys + other.whys
+    return one.with_(pairs=one.pairs + other.pairs, examples=examples[:EXAMPLES], whys=whys[:EXAMPLES])
 
 
 def _key(*places: tuple[str, int]) -> frozenset[tuple[str, int]]:

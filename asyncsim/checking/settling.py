@@ -16,12 +16,12 @@ from asyncsim.checking.deaf import ctrl_c_afterwards
 from asyncsim.checking.ends import NOT_FOLLOWED, Ends, Shown
 from asyncsim.checking.meeting import Meeting
 from asyncsim.checking.raced import Raced
+from asyncsim.checking.witness import shown_by
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.choices import Choices
 from asyncsim.schedulers.fair import FairAtLast
 from asyncsim.schedulers.lenient import Lenient
 from asyncsim.trace.errors import KernelError
-from asyncsim.trace.event import STOPPED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,26 +117,29 @@ class Settling:
 
     async def _settled(self, finding: Finding, raced: Raced | None, ends: Ends) -> Finding:
         shown: list[Shown] = []
-        for sides in finding.examples:
+        for sides, why in zip(finding.examples, finding.whys, strict=True):
             together = await self._together(sides, raced)
             if together is None:
                 shown.append(Shown(None, NOT_FOLLOWED))
                 continue
             shown.append(await ends.of(together, sides[0].actor, sides[1].actor))
             if shown[-1].harmful:
-                return await self._harmful(finding.with_(sides=sides), shown[-1])
+                return await self._harmful(finding.with_(sides=sides, why=why), shown[-1])
         worst = next((one for one in shown if one.harmful is None), shown[0])
         if worst.harmful is False and finding.pairs > len(shown):
             worst = Shown(None, f"{worst.words} (in {len(shown)} of {finding.pairs} pairs; the others were not run)")
         return finding.with_(harmful=worst.harmful, shown=_joined(finding.shown, worst))
 
     async def _harmful(self, finding: Finding, shown: Shown) -> Finding:
-        found = finding.with_(harmful=True, shown=shown.words)
-        if shown.failure is None:
-            return found
-        ending = None if shown.failure.ending == STOPPED else shown.failure.ending
+        """Return a finding with the execution that shows it."""
+        end, words = shown.end, shown.words
+        if end is None:
+            return finding.with_(harmful=True, shown=words)
+        if not words:
+            words = end.error if end.run is None else await shown_by(self.judge, end.run)
+        ending = None if end.run is None else end.run.ending
         with ctrl_c_afterwards():  # a witness that was begun is written
-            return await self.keeper.keep(found, shown.failure.choices, ending=ending)
+            return await self.keeper.keep(finding.with_(harmful=True, shown=words), end.choices, ending=ending)
 
     async def _together(self, sides: tuple[Side, ...], raced: Raced | None) -> list[str] | None:
         """Return the choices after which both sides are next; None: they were not brought together."""
@@ -144,7 +147,7 @@ class Settling:
         if met is not None:
             return met.together
         first, second = sides
-        meeting = Meeting(first, second, 2 * self.judge.steps)
+        meeting = Meeting(first, second, self.judge.fair, 2 * self.judge.steps)
         choices = Choices(meeting)
         with suppress(KernelError):
             await simulate.aio(self.judge.case, choices, engine="direct", notice=False)
