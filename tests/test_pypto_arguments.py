@@ -147,7 +147,7 @@ HOSTS = [
     (lambda h: h.kernel(h.x[0], h.x[0], h.x, "no", device=0), "kernel: parameter signal got str; a kernel takes tensors"),
     (lambda h: h.kernel(device=0), "kernel: missing a required argument: 'x'"),
     (lambda h: h.kernel(1, 1, 1, 1, device=0.5), "kernel device must be an integer, got 0.5"),
-    (lambda h: h.pl.load(h.x, [0], [1]), "pl.load is called where no kernel awaits it"),
+    (lambda h: h.pl.load(h.x, [0], [1]), "pl.load is called outside a kernel"),
     (lambda h: None, "the host function dispatches nothing; call a kernel with device= for every rank"),
 ]  # fmt: skip
 

@@ -240,9 +240,9 @@ WRONG = [
         "nranks = pld.world_size()  # here",
     ),
     Wrong(
-        "an operation in a lambda",
-        "pl.load in a lambda; use a function with def",
-        "y = pl.store((lambda r: pl.load(data, [r, 0], [1, SIZE]))(my_rank), [0, 0], y)  # here",
+        "a kernel that is a generator",
+        "kernel yields, so a call would run nothing of it; a kernel calls its operations in turn",
+        "yield pl.load(data, [0, 0], [1, SIZE])  # here",
     ),
     # What the host function gets wrong.
     Wrong(

@@ -7,7 +7,7 @@ from types import CodeType, CoroutineType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from types import FrameType
 
     from asyncsim.trace.event import Site
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     """``file:line``, whether the file is one of ours, and the code, which so keeps its id to itself."""
 
 _PACKAGE = __name__.partition(".")[0] + "."
+
+drivers: set[CodeType] = set()
+"""The coroutines that drive a guest: a program that is no coroutine, and stands where its ``guest.frames()`` say."""
 
 
 class Frame(NamedTuple):
@@ -76,7 +79,11 @@ class Sites:
             if holder is not None:
                 outer.append(self._place(holder.cr_frame))
             holder, inner = inner, below
+            if holder.cr_code in drivers:  # its guest moves while it stands
+                holder = None
+                break
         if holder is None:
+            place.holder = None
             return self.of(place.coroutine)
         frame = holder.cr_frame
         key = (_joined(outer), id(frame.f_code))
@@ -87,29 +94,20 @@ class Sites:
 
     def of(self, coroutine: Any) -> Site:  # noqa: ANN401 - a coroutine, down to the generator it waits for
         """Return the author's innermost line and, below it, the innermost line of a composite of ours."""
-        found = []
-        # The innermost coroutine is a method of Rank, which waits for a generator: it is left out.
-        while (inner := coroutine.cr_await).__class__ is CoroutineType:
-            found.append(self._place(coroutine.cr_frame))
-            coroutine = inner
-        return _joined(found)
+        return _joined([self._place(frame) for frame, _ in _leading(coroutine)])
 
     def stack(self, coroutine: Any) -> list[Frame]:  # noqa: ANN401 - as above
         """Return all lines that lead to the operation, the outermost first, without those of Rank."""
-        frames = []
-        while (inner := coroutine.cr_await).__class__ is CoroutineType:
-            frames.append(Frame(*self._place(coroutine.cr_frame), inner))
-            coroutine = inner
-        return frames
+        return [Frame(*self._place(frame), awaited) for frame, awaited in _leading(coroutine)]
 
     def here(self, frame: FrameType | None) -> Site:
         """Return the same for a coroutine that runs just now: the lines of `frame` and of who awaits it."""
         composite = ""
         while frame is not None:
-            text, ours, _ = self._place(frame)
-            if not ours:
-                return (text, composite) if composite else (text,)
-            composite = composite or text
+            for known in map(self._place, [*reversed(_guests(frame)), frame]):
+                if not known[1]:
+                    return (known[0], composite) if composite else (known[0],)
+                composite = composite or known[0]
             frame = frame.f_back
         return (composite,)
 
@@ -124,6 +122,23 @@ class Sites:
             text = f"{path}:{frame.f_lineno}"
             known = self._known[key] = (text, module.startswith(_PACKAGE), code)
         return known
+
+
+def _leading(coroutine: Any) -> Iterator[tuple[FrameType, object]]:  # noqa: ANN401 - as above
+    """Yield the frames that lead to an operation, the outermost first, each with the coroutine that it awaits."""
+    # The innermost coroutine is a method of Rank, which waits for a generator: it is left out.
+    while (inner := coroutine.cr_await).__class__ is CoroutineType:
+        frame = coroutine.cr_frame
+        yield frame, inner
+        for guest in _guests(frame):
+            yield guest, inner
+        coroutine = inner
+
+
+def _guests(frame: FrameType) -> Sequence[FrameType]:
+    """Return the frames of the guest that a frame drives, the outermost first; none of any other frame."""
+    frames: Sequence[FrameType] = frame.f_locals["guest"].frames() if frame.f_code in drivers else ()
+    return frames
 
 
 def _joined(lines: Sequence[_Known]) -> Site:

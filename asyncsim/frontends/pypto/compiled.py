@@ -6,15 +6,14 @@ memory of the script's tensors, and notes it for the verdict.
 
 from __future__ import annotations
 
+import re
 from contextlib import redirect_stdout
-from functools import partial
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from asyncsim.frontends.pypto.annotations import Dynamic
-from asyncsim.frontends.pypto.callables import AsyncFunction
 from asyncsim.frontends.pypto.dispatched import Dispatched, Settings
 from asyncsim.frontends.pypto.host import HostCall, HostTensor
 from asyncsim.frontends.pypto.launch import Launch
@@ -25,7 +24,6 @@ from asyncsim.frontends.pypto.tensors import array_of, is_tensor
 from asyncsim.trace.event import COMPLETE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from asyncsim.frontends.pypto.session import Session
@@ -93,29 +91,29 @@ class Compiled:
         session, host = self._session, self._host
         values = host.bind(tuple(given), {})
         call = HostCall(self._ranks)
-        function = session.rewriter.launching(host.raw, _dispatchable)
         outer, session.host = session.host, call
         try:
-            result = host.called(function, values)
+            result = host.called(host.raw, values)
+        except TypeError as error:
+            raise _no_kernel(error) from None
         finally:
             session.host = outer
         call.check()
         return Launch(call, self._name, session.path), _returned(result)
 
 
-def _dispatchable(called: Any) -> Callable[..., Any]:  # noqa: ANN401 - whatever is called with device=
-    if called is partial:
-        return lambda kernel, *args, **kwargs: partial(_dispatchable(kernel), *args, **kwargs)
-    function = called
-    while isinstance(function, partial):
-        function = function.func
-    if isinstance(function, AsyncFunction):
-        return called  # type: ignore[no-any-return]
-    name = getattr(called, "__name__", type(called).__name__)
-    raise refused(
+def _no_kernel(error: TypeError) -> TypeError:
+    """Say of a plain function that was called with ``device=`` that it is no kernel; return all else as it is."""
+    found = re.fullmatch(r"(.+?)(?:\(\) got an unexpected| takes no) keyword argument(?: 'device'|s)", str(error))
+    if found is None:
+        return error
+    name = found[1].rpartition(".")[2].removesuffix("()")
+    better = refused(
         f"{name} is dispatched with device=, and is no kernel; decorate it with "
-        "@pl.function(type=...), @pl.jit or @pl.jit.incore"
+        "@pl.function(type=...), @pl.jit or @pl.jit.incore",
+        TypeError,
     )
+    return better.with_traceback(error.__traceback__)  # type: ignore[return-value]  # it is a TypeError, too
 
 
 def _host_value(value: Any) -> Any:  # noqa: ANN401 - a tensor or a number

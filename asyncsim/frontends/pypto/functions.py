@@ -8,14 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from asyncsim.frontends.pypto.annotations import Annotation, scalar
-from asyncsim.frontends.pypto.callables import AsyncFunction
 from asyncsim.frontends.pypto.compiled import Compiled
 from asyncsim.frontends.pypto.dtypes import FunctionType, Level, Role
 from asyncsim.frontends.pypto.host import HostTensor
+from asyncsim.frontends.pypto.names import check_names, check_runs
 from asyncsim.frontends.pypto.operation import unbound
 from asyncsim.frontends.pypto.parameters import bound_again, declared, one_by_one
 from asyncsim.frontends.pypto.refusals import NotWrittenError, nearest, refused
 from asyncsim.frontends.pypto.values import LocalTensor, View, WindowTensor, type_of
+from asyncsim.guest.host import hosted, is_hosted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +27,7 @@ HOST = "host"
 
 
 @dataclass(frozen=True, eq=False)
-class Function(AsyncFunction):
+class Function:
     """A decorated function: a kernel, an orchestration, or the host function.
 
     Args:
@@ -43,6 +44,11 @@ class Function(AsyncFunction):
     owner: object = None
     known: dict[str, Any] = field(default_factory=dict, repr=False)
     """What is looked up once, for all programs that it is a method of: signatures are slow to make."""
+
+    def __post_init__(self) -> None:
+        """Refuse what would run nothing."""
+        if self.owner is None:
+            check_runs(self.raw)
 
     def __get__(self, instance: object, owner: type | None = None) -> Function:
         """Return it as a method of a program."""
@@ -104,20 +110,21 @@ class Function(AsyncFunction):
         bound = bound_again(self.signature, own | values)
         return function(*bound.args, **bound.kwargs)
 
-    def start(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - a coroutine of whatever the kernel returns
-        """Return the coroutine of a call by another kernel."""
+    def _called_by_kernel(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - as `called`
         if self.kind == HOST:
             raise refused(f"{self.name} is a host function; a kernel cannot call it")
         if "device" in kwargs:
             raise refused(f"{self.name}: device= belongs into the host function; a kernel calls on its own device")
-        return self.on_device(self.bind(args, kwargs))
+        return self.called(self.raw, self.bind(args, kwargs))
 
     async def on_device(self, values: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the kernel returns
         """Run on a device, on arguments that were bound."""
-        return await self.called(self.session.rewriter.asynchronous(self.raw), values)
+        return await hosted(self.called, self.raw, values)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - what the host function goes on with
-        """Dispatch it from the host function; or, a host function, compile and run it."""
+        """Dispatch it from the host function; call it from a kernel; or, a host function, compile and run it."""
+        if is_hosted():
+            return self._called_by_kernel(args, kwargs)
         if self.kind == HOST:
             config = kwargs.pop("config", None)
             return self.compile(*args, config=config)(*args, **kwargs)
@@ -179,15 +186,15 @@ class Program:
         return getattr(self.written(), found[0])  # type: ignore[no-any-return]
 
     def prepare(self) -> None:
-        """Rewrite every kernel now, also those that are never called.
+        """Look at the names in every kernel now, also in those that are never called.
 
         Raises:
-            MisuseError: one of them holds what cannot be rewritten, or an unknown name.
+            MisuseError: one of them is unknown.
 
         """
         for each in vars(self.written).values():
             if isinstance(each, Function) and each.kind != HOST:
-                each.session.rewriter.asynchronous(each.raw)
+                check_names(each.raw)
 
 
 def program_of(written: object) -> Program:

@@ -1,13 +1,14 @@
-"""An operation of the dialect: something a kernel awaits, though its author writes a plain call."""
+"""An operation of the dialect: a plain call to its author, at which the scheduler may step in."""
 
 from __future__ import annotations
 
 import inspect
 import types
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from asyncsim.frontends.pypto.refusals import NotWrittenError, refused
+from asyncsim.guest.host import blocking, is_hosted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
@@ -26,15 +27,21 @@ class Operation:
     name: str
     run: Callable[..., Coroutine[Any, Any, Any]]
 
-    def start(self, *args: Any, **kwargs: Any) -> Coroutine[Any, Any, Any]:  # noqa: ANN401 - whatever the author passes
-        """Return the coroutine of one call.
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - whatever the author passes
+        """Come to it, and return what it gives.
 
         Raises:
+            MisuseError: no kernel is running.
             TypeError: arguments that the operation does not take, or lacks.
 
         """
+        if not is_hosted():
+            raise NotWrittenError(
+                f"{self.name} is called outside a kernel; call it in a function that is dispatched to a device, or in "
+                "one that such a function calls"
+            )
         try:
-            return self.run(*args, **kwargs)
+            coroutine = self.run(*args, **kwargs)
         except TypeError as error:
             signature = inspect.signature(self.run)
             try:
@@ -43,14 +50,7 @@ class Operation:
                 shown = ", ".join(_parameter(each) for each in signature.parameters.values())
                 raise refused(f"{self.name}: {unbound(wrong)}; it is {self.name}({shown})", TypeError) from None
             raise error from None
-
-    def __call__(self, *_: object, **__: object) -> NoReturn:
-        """Refuse: this call was not rewritten, so nobody awaits it."""
-        raise NotWrittenError(
-            f"{self.name} is called where no kernel awaits it: in a lambda, in a function that a library calls, "
-            "in a property, in an __init__, or outside a kernel; call it in the body of a kernel, or of a function "
-            "that a kernel calls"
-        )
+        return blocking(coroutine)
 
 
 def unbound(error: TypeError) -> str:

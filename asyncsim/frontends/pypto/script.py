@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from asyncsim.frontends.pypto.hook import answering
 from asyncsim.frontends.pypto.refusals import UnknownNameError
-from asyncsim.frontends.pypto.scope import is_the_authors
 from asyncsim.frontends.pypto.session import StuckError
+from asyncsim.guest.author import is_the_authors
 from asyncsim.trace.errors import AsyncsimError, MisuseError
 from asyncsim.trace.guest import GUEST
 from asyncsim.trace.lent import streams_lent

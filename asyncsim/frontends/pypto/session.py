@@ -11,8 +11,6 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from asyncsim.frontends.pypto.rewrite import Rewriter
-
 if TYPE_CHECKING:
     from asyncsim.frontends.pypto.dispatched import Dispatched
     from asyncsim.frontends.pypto.host import HostCall
@@ -45,7 +43,6 @@ class Session:
     widen: bool = False
     dispatched: list[Dispatched] = field(default_factory=list)
     host: HostCall | None = None
-    rewriter: Rewriter = field(default_factory=Rewriter)
     folders: list[Path] = field(default_factory=list)
 
     def folder(self) -> Path:
