@@ -24,7 +24,10 @@ from asyncsim.checking.met import Meetings
 from asyncsim.checking.outcome import Judge
 from asyncsim.checking.relation import Relation
 from asyncsim.machine.case import Case
+from asyncsim.machine.direct import drive
 from asyncsim.machine.simulate import simulate
+from asyncsim.schedulers.replay import Replay
+from asyncsim.trace.errors import DivergenceError
 from asyncsim.trace.late import model_of
 
 if TYPE_CHECKING:
@@ -198,6 +201,31 @@ async def test_the_executions_that_count_are_the_behaviours_of_all_schedules(pyt
         assert explored.behaviours == {behaviours.of(ops) for ops in taken}
         assert explored.estimate == explored.inequivalent == explored.executions - explored.redundant
     assert compared > total // 3
+
+
+def can_be_next(case, met):
+    """Say whether both operations of a race are next where they are said to meet: either can go first."""
+    for pair in (met.actors, met.actors[::-1]):
+        choices = [*met.together, *pair]
+        try:
+            drive(case, Replay(choices))
+        except DivergenceError as error:
+            if error.step < len(choices):
+                return False
+    return True
+
+
+@pytest.mark.parametrize("label", MACHINE)
+async def test_the_two_sides_of_a_race_meet_where_it_is_said(label):
+    kinds, memory, most, streams = MACHINE[label]
+    met = 0
+    for number in range(25):
+        rng = random.Random(f"meetings {label} {number}")  # noqa: S311 - dice, no secret
+        case = case_of(draw(rng, kinds, most, streams=streams), memory)
+        explored = await exhaust.aio(case, budget=300, judge=Judge(case))
+        assert all(can_be_next(case, race) for race in explored.races.values())
+        met += len(explored.races)
+    assert met >= 5
 
 
 LOST = {

@@ -11,7 +11,7 @@ from asyncsim.checking.account import Account
 from asyncsim.checking.keep import Keeper
 from asyncsim.checking.models import AUTO, judged_under_each
 from asyncsim.checking.outcome import Judge
-from asyncsim.checking.report import EXHAUSTED, PROVED, REFUTED, SURVIVED, Report
+from asyncsim.checking.report import EXHAUSTED, HARMFUL, PROVED, REFUTED, SURVIVED, Report, check_races, counting
 from asyncsim.checking.scope import explanation, proof_scope, unheard
 from asyncsim.checking.second import Second
 from asyncsim.checking.settling import doubt
@@ -51,6 +51,7 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
     engine: Engine | None = None,
     budget: int | None = None,
     samples: int = SAMPLES,
+    races: str = HARMFUL,
     shrinking: int = SHRINK_STEPS,
     max_steps: int | None = None,
     save: Path | None = None,
@@ -75,6 +76,7 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
         budget: how many executions an exhaustive exploration may take, if one run does not decide; 0: none is tried;
             None: a few seconds' worth, at most 2000.
         samples: how many schedules to sample where that is not enough either.
+        races: "harmful": a race refutes if it is shown to be harmful; "all": a benign one does, too.
         shrinking: how many steps it may cost to shrink one witness.
         max_steps: how long a run may be; None: as long as a collective may be.
         save: a directory; each witness is written there as soon as it is found.
@@ -92,6 +94,7 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
     """
     if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 0):
         raise MisuseError(f"budget={budget!r}; give the number of executions that may be explored, 0 for none")
+    check_races(races)
     started = time.perf_counter()
 
     async def judge(model: str) -> Report:
@@ -100,7 +103,7 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
             case, Keeper(case, save),
             engine=engine, budget=budget, samples=samples, shrinking=shrinking, progress=progress,
         )  # fmt: skip
-        return await checking.run(scheduler)
+        return counting(await checking.run(scheduler), races)
 
     if memory == AUTO:
         report = await judged_under_each(judge)

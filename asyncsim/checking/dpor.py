@@ -45,6 +45,11 @@ if TYPE_CHECKING:
     from asyncsim.trace.op import Op
 
 
+def starts_of(case: Case) -> list[int]:
+    """Return the values of all cells at the start, by slot."""
+    return [signal.start for signal in case.world.signals for _ in range(signal.cells_a_rank * case.ranks)]
+
+
 class Branching:
     """A state on the way, and who goes next there.
 
@@ -113,8 +118,7 @@ class Tree:
 
     def __init__(self, case: Case, prefix: Prefix | None = None) -> None:
         """Start with the empty execution."""
-        signals, ranks = case.world.signals, case.ranks
-        self.starts = [signal.start for signal in signals for _ in range(signal.cells_a_rank * ranks)]
+        self.starts = starts_of(case)
         """The values of the cells at the start, by slot."""
         self.relation = Relation(model_of(case.memory))
         self.path: list[Branching] = []
@@ -220,6 +224,7 @@ class Tree:
         if not fresh:  # what was concluded from earlier executions may be wrong
             self.path.clear()
             self.trail.cut(0)
+            self.meetings.found.clear()
             self._fresh, self._shared = True, 0
             return False
         ops = list(self.trail.ops)

@@ -171,7 +171,7 @@ class Dividing:
             while (now := await self._explore(learnt, budget)) != learnt:
                 learnt = now
                 self._repeated = self._executions
-                self._behaviours = frozenset()  # other executions are told apart now
+                self._behaviours, self._races = frozenset(), {}  # executions are told apart, and ordered, otherwise now
         except KeyboardInterrupt:
             self._interrupt()
         finally:

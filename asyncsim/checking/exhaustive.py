@@ -88,7 +88,7 @@ async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user'
             sampling = Sampling(case, judge, keeper)
             await sampling.run(iter(plan), len(plan), None)
             findings += sampling.findings()
-        settling = Settling(judge, _trace(fair), keeper, findings, explored)
+        settling = Settling(judge, _trace(fair), keeper, findings, explored.races, explored)
         try:
             more = 0 if explored.interrupted else await settling.settle()
         except KeyboardInterrupt:

@@ -14,7 +14,7 @@ from asyncsim.checking.exhaustive import BUDGET, explore_exhaustively
 from asyncsim.checking.exploration import Exploration
 from asyncsim.checking.parallel import Crew, cores
 from asyncsim.checking.part import Failure
-from asyncsim.checking.report import REFUTED, SURVIVED, Report
+from asyncsim.checking.report import HARMFUL, REFUTED, SURVIVED, Report, check_races, counting
 from asyncsim.checking.resume import fresh_journal
 from asyncsim.checking.tally import Progress, Tally
 from asyncsim.machine.case import Case
@@ -56,6 +56,7 @@ async def explore(  # noqa: PLR0913 - each is a choice of the user's
     progress: Callable[[Progress], None] | None = None,
     exhaustive: bool = False,
     budget: int = BUDGET,
+    races: str = HARMFUL,
 ) -> Report:
     """Run many schedules and report what failed in any of them.
 
@@ -82,6 +83,7 @@ async def explore(  # noqa: PLR0913 - each is a choice of the user's
         exhaustive: run every inequivalent execution instead. `runs` and `behaviours` say nothing then; the report
             differs with `jobs` in how many executions were made, and in which of them show a failure.
         budget: how many executions that may take.
+        races: "harmful": a race refutes if it is shown to be harmful; "all": a benign one does, too.
 
     Returns:
         A report: REFUTED, or SURVIVED so many schedules; where all were to be run, EXHAUSTED if they were.
@@ -99,14 +101,16 @@ async def explore(  # noqa: PLR0913 - each is a choice of the user's
         raise MisuseError(
             f"jobs={jobs!r}; give how many processes may run schedules, at most {MOST_JOBS}, or 0 for one a core"
         )
+    check_races(races)
     started = time.perf_counter()
     case = Case(kernel, ranks, calls, memory, seed)
     if exhaustive:
         if scheduler is not None or resume is not None:
             raise MisuseError("an exhaustive exploration chooses the schedules itself, and keeps no journal to resume")
-        return await explore_exhaustively(
+        report = await explore_exhaustively(
             case, budget=budget, jobs=jobs or cores(), executor=executor, engine=engine, save=save, progress=progress
         )
+        return counting(report, races)
     crew = None
     if executor is not None or jobs != 1:
         check_not_nested()

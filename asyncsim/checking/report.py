@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+
+from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
     from asyncsim.analysis.analyse import Analysis
@@ -13,6 +15,32 @@ if TYPE_CHECKING:
 
 PROVED, EXHAUSTED, SURVIVED, REFUTED = "PROVED", "EXHAUSTED", "SURVIVED", "REFUTED"
 VERDICTS = (PROVED, EXHAUSTED, SURVIVED, REFUTED)
+
+
+HARMFUL, ALL = "harmful", "all"
+RACES = (HARMFUL, ALL)
+"""Which races refute: those that are shown to be harmful, or all that some schedule has."""
+RACING = ("race", "signal-race", "unstable-wait", "order-dependent-sum")
+"""The kinds of findings that are meant by that."""
+
+
+def check_races(races: object) -> None:
+    """Raise a `MisuseError` if this says nothing of which races refute."""
+    if races not in RACES:
+        raise MisuseError(f"races={races!r}; give 'harmful', or 'all': then benign races refute, too")
+
+
+def counting(report: Report, races: str) -> Report:
+    """Return a report in which so many races refute; the scope says so where it makes the verdict another one."""
+    others = sum(finding.kind in RACING and not finding.harmful for finding in report.findings)
+    if races == HARMFUL or not others or report.refuted:
+        return report
+    which = (
+        "a race that is not shown to be harmful counts"
+        if others == 1
+        else (f"{others} races that are not shown to be harmful count")
+    )
+    return replace(report, verdict=REFUTED, scope=f"{which} all the same (races: all); {report.scope}")
 
 
 @dataclass(slots=True)

@@ -20,6 +20,7 @@ from asyncsim.trace.finding import Finding
 from asyncsim.trace.late import model_of
 
 if TYPE_CHECKING:
+    from asyncsim.checking.looking import Looking
     from asyncsim.checking.outcome import Judge
     from asyncsim.machine.case import Case, Run
 
@@ -35,11 +36,13 @@ class Sampler:
         case: what is run.
         judge: says what is wrong with a run; it knows the fair one.
         behaviours: whether to tell which behaviour each run is.
+        looking: looks at the runs that are made here for races; None: nobody does.
 
     """
 
-    def __init__(self, case: Case, judge: Judge, *, behaviours: bool) -> None:
+    def __init__(self, case: Case, judge: Judge, *, behaviours: bool, looking: Looking | None = None) -> None:
         """Run nothing yet."""
+        self._looking = looking
         self.case = case
         self._judge = judge
         self._causes = Causes(case)
@@ -62,11 +65,15 @@ class Sampler:
             run = await simulate.aio(self.case, taken, engine="direct", notice=False)
         except KernelError as error:
             return self.judged(number, text, taken, error)
+        finally:
+            if self._looking is not None:
+                self._looking.look()
         return self.judged(number, text, taken, run)
 
     def _taken(self, text: str) -> Taken:
         """Make the scheduler; in a run that goes on and on it becomes a fair one."""
-        return Taken(FairAtLast(make(text), 1000 + 4 * self._judge.steps))
+        scheduler = FairAtLast(make(text), 1000 + 4 * self._judge.steps)
+        return Taken(scheduler if self._looking is None else self._looking.around(scheduler))
 
     def judged(self, number: int, text: str, taken: Taken, came: Run | KernelError) -> Part:
         """Return the part of one schedule, of which this came."""

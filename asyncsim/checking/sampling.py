@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from asyncsim.checking.keep import Keeper
+    from asyncsim.checking.looking import Looking
     from asyncsim.checking.outcome import Judge
     from asyncsim.machine.case import Case
     from asyncsim.trace.finding import Finding
@@ -23,13 +24,14 @@ class Sampling:
         case: what is run.
         judge: says what is wrong with a run.
         keeper: makes the first witness of each failure, at once.
+        looking: looks at the schedules for races; None: nobody does.
 
     """
 
-    def __init__(self, case: Case, judge: Judge, keeper: Keeper) -> None:
+    def __init__(self, case: Case, judge: Judge, keeper: Keeper, looking: Looking | None = None) -> None:
         """Start with nothing found."""
         self.interrupted = False
-        self._sampler = Sampler(case, judge, behaviours=False)
+        self._sampler = Sampler(case, judge, behaviours=False, looking=looking)
         self._tally = Tally(keeper)
 
     @property

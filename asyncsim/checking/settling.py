@@ -24,10 +24,11 @@ from asyncsim.schedulers.lenient import Lenient
 from asyncsim.trace.errors import KernelError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from asyncsim.checking.exhaust import Exhausted
     from asyncsim.checking.keep import Keeper
+    from asyncsim.checking.met import Met, Pair
     from asyncsim.checking.outcome import Judge
     from asyncsim.trace.event import Trace
     from asyncsim.trace.finding import Finding, Side
@@ -49,6 +50,7 @@ class Settling:
         fair: the fair run, recorded.
         keeper: keeps the witnesses.
         findings: what was found by now; settled in place, and added to.
+        races: that were met, as of `asyncsim.checking.exhaust.Exhausted`.
         explored: what an exhaustive exploration has shown; None: there was none.
         budget: how many executions may be made to follow orders.
 
@@ -58,11 +60,12 @@ class Settling:
     fair: Trace
     keeper: Keeper
     findings: list[Finding]
+    races: Mapping[Pair, Met]
     explored: Exhausted | None = None
     budget: int = BUDGET
 
     async def settle(self, begin: Callable[[], None] = _nothing) -> int:
-        """Add the races that the exploration met, settle all; return how many executions that took.
+        """Add the races that were met, settle all; return how many executions that took.
 
         Args:
             begin: called if executions are made.
@@ -73,10 +76,8 @@ class Settling:
 
         """
         explored = self.explored
-        raced = None
-        if explored is not None:
-            raced = Raced(self.judge.case, self.fair, explored.races)
-            await self._add(raced, complete=explored.complete)
+        raced = Raced(self.judge.case, self.fair, self.races)
+        await self._add(raced, complete=explored is not None and explored.complete)
         left = [n for n, found in enumerate(self.findings) if found.kind in ORDER_FINDINGS and found.harmful is None]
         if explored is not None and explored.complete and not explored.failures and len(explored.contents) == 1:
             words = f"the same bits in all {explored.inequivalent} inequivalent executions"
@@ -115,7 +116,7 @@ class Settling:
             ending = (await simulate.aio(self.judge.case, choices, engine="direct", notice=False)).ending
         return await self.keeper.keep(finding, choices.choices, ending=ending)
 
-    async def _settled(self, finding: Finding, raced: Raced | None, ends: Ends) -> Finding:
+    async def _settled(self, finding: Finding, raced: Raced, ends: Ends) -> Finding:
         shown: list[Shown] = []
         for sides, why in zip(finding.examples, finding.whys, strict=True):
             together = await self._together(sides, raced)
@@ -141,9 +142,9 @@ class Settling:
         with ctrl_c_afterwards():  # a witness that was begun is written
             return await self.keeper.keep(finding.with_(harmful=True, shown=words), end.choices, ending=ending)
 
-    async def _together(self, sides: tuple[Side, ...], raced: Raced | None) -> list[str] | None:
+    async def _together(self, sides: tuple[Side, ...], raced: Raced) -> list[str] | None:
         """Return the choices after which both sides are next; None: they were not brought together."""
-        met = None if raced is None else raced.meeting(sides)
+        met = raced.meeting(sides)
         if met is not None:
             return met.together
         first, second = sides

@@ -10,6 +10,7 @@ from asyncsim.checking import settling
 from asyncsim.checking.deaf import ctrl_c_afterwards
 from asyncsim.checking.exhaust import Exhausting
 from asyncsim.checking.later import stream_plan
+from asyncsim.checking.looking import Looking
 from asyncsim.checking.plan import PCT_DEPTH, mixed_plan
 from asyncsim.checking.sampling import Sampling
 from asyncsim.checking.scope import apart, exhaustion_scope, exploration_scope
@@ -18,11 +19,12 @@ from asyncsim.trace.event import STOPPED
 from asyncsim.trace.finding import Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from asyncsim.checking.account import Account
     from asyncsim.checking.exhaust import Exhausted
     from asyncsim.checking.keep import Keeper
+    from asyncsim.checking.met import Met, Pair
     from asyncsim.checking.outcome import Judge
     from asyncsim.checking.tally import Progress
     from asyncsim.machine.case import Run
@@ -87,14 +89,14 @@ class Undecided:
         steps = max(len(reference.choices), 1)
         self.explored = not account.refuted
         if account.refuted:
-            await self._settle(None, fair)
+            await self._settle(fair, {})
             return "a schedule that shows it was run"
         hidden = any(finding.kind == "hidden-state" for finding in account.findings)  # then nothing is exhaustive
         explored = None
         budget = min(BUDGET, EXHAUST_STEPS // steps) if self._budget is None else self._budget
         if not hidden and budget:
             explored = await self._exhaust(budget)
-            await self._settle(explored, fair)
+            await self._settle(fair, {} if explored is None else explored.races, explored)
             if explored is not None and explored.complete and not account.refuted:
                 await self._try(plan := stream_plan(reference))
                 if not account.refuted:
@@ -104,15 +106,18 @@ class Undecided:
             return "a schedule that shows it was run"
         if account.interrupted:
             return ""
-        return await self._sample(steps, "" if explored is None else f"{exploration_scope(explored, self._case)}; ")
+        scope = await self._sample(
+            fair, steps, "" if explored is None else f"{exploration_scope(explored, self._case)}; "
+        )
+        return "a schedule that shows it was run" if account.refuted else scope
 
-    async def _settle(self, explored: Exhausted | None, fair: Run) -> None:
+    async def _settle(self, fair: Run, races: Mapping[Pair, Met], explored: Exhausted | None = None) -> None:
         """Tell the races that were met, and what each finding about an order does."""
         account = self._account
         if account.interrupted or fair.trace is None:
             return
         budget = settling.BUDGET if self._budget is None else min(self._budget, settling.BUDGET)
-        doing = settling.Settling(self._judge, fair.trace, self._keeper, account.findings, explored, budget)
+        doing = settling.Settling(self._judge, fair.trace, self._keeper, account.findings, races, explored, budget)
         account.schedules += await doing.settle(partial(account.begin, "following of both orders"))
         account.leave()
 
@@ -155,14 +160,17 @@ class Undecided:
         account.findings += sampling.findings()
         account.notes += sampling.notes()
 
-    async def _sample(self, steps: int, explored: str) -> str:
-        sampling = Sampling(self._case, self._judge, self._keeper)
+    async def _sample(self, fair: Run, steps: int, explored: str) -> str:
+        looking = Looking(self._case, 2 * steps)
+        sampling = Sampling(self._case, self._judge, self._keeper, looking)
         plan = mixed_plan(self._case.ranks, self._case.seed, steps)
         await sampling.run(islice(plan, self._samples), self._samples, self._progress)
         self._take(sampling)
+        await self._settle(fair, looking.meetings.found)
+        looked = "" if looking.schedules == sampling.done else f", {looking.schedules} of them looked at for races"
         bound = self._case.ranks * steps ** (PCT_DEPTH - 1)
         return (
-            f"one run does not decide; {explored}{sampling.done} schedules were sampled: every rank starved, then "
-            f"PCT, POS and random in turn (PCT of depth {PCT_DEPTH} meets a bug of that depth once in {bound} "
+            f"one run does not decide; {explored}{sampling.done} schedules were sampled{looked}: every rank starved, "
+            f"then PCT, POS and random in turn (PCT of depth {PCT_DEPTH} meets a bug of that depth once in {bound} "
             "schedules or more often)"
         )

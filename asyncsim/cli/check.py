@@ -15,7 +15,7 @@ from asyncsim.cli.completion import complete_kernels
 from asyncsim.cli.field import show_field
 from asyncsim.cli.judge import judge_all
 from asyncsim.cli.numbers import Whole
-from asyncsim.cli.options import Options, engine_option, shared_options_and_auto
+from asyncsim.cli.options import Options, engine_option, races_option, shared_options_and_auto
 from asyncsim.cli.outputs import check_outputs
 from asyncsim.cli.room import room_watched
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     help="How many executions may be explored where one run does not decide; 0: none.  "
     "[default: a few seconds' worth, at most 2000]",
 )  # fmt: skip
+@races_option
 @engine_option
 @shared_options_and_auto
 @click.pass_context
@@ -54,6 +55,7 @@ def check_command(  # noqa: PLR0913 - one argument an option
     explain: bool,
     certificate: Path | None,
     budget: int | None,
+    races: str,
     engine: Engine | None,
     options: Options,
 ) -> None:
@@ -99,6 +101,7 @@ def check_command(  # noqa: PLR0913 - one argument an option
                 seed=options.seed,
                 engine=engine,
                 budget=budget,
+                races=races,
                 save=options.save,
                 progress=told,
             )

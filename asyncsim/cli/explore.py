@@ -16,7 +16,7 @@ from asyncsim.checking.parallel import cores
 from asyncsim.cli.completion import complete_kernels, complete_schedulers
 from asyncsim.cli.judge import judge_all
 from asyncsim.cli.numbers import Whole, whole
-from asyncsim.cli.options import Options, engine_option, shared_options
+from asyncsim.cli.options import Options, engine_option, races_option, shared_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -108,6 +108,7 @@ def dask_executor(address: str | None) -> Iterator[tuple[Executor, int] | None]:
     "--budget", type=Whole(min=1, max=MOST_RUNS), default=BUDGET, show_default=True,
     help="How many executions --exhaustive may take.",
 )  # fmt: skip
+@races_option
 @engine_option
 @shared_options
 @click.pass_context
@@ -123,6 +124,7 @@ def explore_command(  # noqa: PLR0913 - one argument an option
     behaviours: bool,
     exhaustive: bool,
     budget: int,
+    races: str,
     engine: Engine | None,
     options: Options,
 ) -> None:
@@ -166,6 +168,7 @@ def explore_command(  # noqa: PLR0913 - one argument an option
                 progress=progress,
                 exhaustive=exhaustive,
                 budget=budget,
+                races=races,
             )
 
         status = judge_all(kernels, options, judge)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from asyncsim.checking.models import AUTO
+from asyncsim.checking.report import HARMFUL, RACES
 from asyncsim.cli.numbers import Whole, whole_list
 from asyncsim.machine.simulate import ENGINES
 from asyncsim.trace.errors import MisuseError
@@ -84,6 +85,15 @@ _AFTER = (
         help="Write the trace of each witness to this folder.",
     ),
     click.option("--json", is_flag=True, help="Print JSON: one object for one kernel and one P, else an array."),
+)
+
+
+races_option = click.option(
+    "--races",
+    type=click.Choice(RACES),
+    default=HARMFUL,
+    show_default=True,
+    help="Which races refute: those shown to be harmful, or benign ones, too.",
 )
 
 

@@ -18,7 +18,7 @@ from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.late import model_of
 
 MARK = "asyncsim"
-PASSED_ON = ("calls", "seed", "scheduler", "budget", "samples", "shrinking", "edits")
+PASSED_ON = ("calls", "seed", "scheduler", "budget", "samples", "races", "shrinking", "edits")
 """Arguments that go to `asyncsim.check` as they are."""
 USAGE = f"{MARK}(ranks=[2, 3, 4], calls=2, memory='auto', require='proved', finds=...)"
 
@@ -99,6 +99,6 @@ def _memories(memory: object) -> tuple[str, ...]:
 def _check_type(key: str, value: object) -> None:
     """Refuse a value of another type than the default's now, not when the test runs."""
     default = inspect.signature(check.aio).parameters[key].default
-    kind = Sequence if isinstance(default, tuple) else type(default)
+    kind = Sequence if isinstance(default, tuple) else int if default is None else type(default)
     if isinstance(value, bool) or not isinstance(value, kind):
         raise MisuseError(f"{key}={value!r}; the default is {default!r}")

@@ -1,0 +1,105 @@
+"""Looking at sampled schedules for races: each is taken apart like an execution of an exhaustive exploration.
+
+That costs 25 to 70 microseconds a step, several times the step itself, so only so many steps are looked at.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from asyncsim.checking.dpor import starts_of
+from asyncsim.checking.met import Meetings
+from asyncsim.checking.relation import Relation
+from asyncsim.checking.trail import Trail
+from asyncsim.trace.late import model_of
+from asyncsim.trace.op import SYNC
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncsim.machine.case import Case
+    from asyncsim.machine.pick import Scheduler
+    from asyncsim.trace.op import Op
+    from asyncsim.trace.world import Actor
+
+STEPS = 40_000
+"""So many steps are looked at: one or two seconds."""
+
+
+class Looking:
+    """Looks at schedules of one case.
+
+    Args:
+        case: the case.
+        longest: no more steps of one schedule are looked at: who polls in a loop takes very many.
+        steps: of all schedules together.
+
+    Attributes:
+        meetings: the races that were met.
+        schedules: how many were looked at.
+
+    """
+
+    def __init__(self, case: Case, longest: int, steps: int = STEPS) -> None:
+        """Look at nothing yet."""
+        self.schedules = 0
+        self._starts = starts_of(case)
+        self._relation = Relation(model_of(case.memory))
+        self.meetings = Meetings(forwards=self._relation.forwards)
+        self._longest = longest
+        self._left = steps
+        self._watched: Watched | None = None
+
+    def around(self, scheduler: Scheduler) -> Scheduler:
+        """Return a scheduler that chooses as this one does, and lets its run be looked at."""
+        self._watched = Watched(scheduler, min(self._longest, self._left)) if self._left > 0 else None
+        return self._watched or scheduler
+
+    def look(self) -> None:
+        """Look at the run that was made with that scheduler."""
+        watched = self._watched
+        if watched is None:
+            return
+        self._relation.tighten(self._starts, watched.ops)
+        trail = Trail(self._relation, self._starts)
+        for step, op in enumerate(watched.ops):
+            trail.extend(op, watched.met.get(step, ()))
+        self.meetings.take(trail, 0)
+        self.schedules += 1
+        self._left -= len(watched.ops)
+
+
+class Watched:
+    """Keeps the operations that another scheduler chooses.
+
+    Args:
+        scheduler: the other.
+        most: how many are kept.
+
+    Attributes:
+        ops: these.
+        met: for each step of a rank-local barrier, who was ready with it.
+
+    """
+
+    def __init__(self, scheduler: Scheduler, most: int) -> None:
+        """Wrap `scheduler`."""
+        self.ops: list[Op] = []
+        self.met: dict[int, tuple[Op, ...]] = {}
+        self._scheduler = scheduler
+        self._most = most
+
+    def begin(self, actors: Sequence[Actor]) -> None:
+        """Start over."""
+        self.ops.clear()
+        self.met.clear()
+        self._scheduler.begin(actors)
+
+    def choose(self, ready: Sequence[Op]) -> Op:
+        """Return what the other chooses."""
+        op = self._scheduler.choose(ready)
+        if len(self.ops) < self._most:
+            if op.kind == SYNC:
+                self.met[len(self.ops)] = tuple(ready)
+            self.ops.append(op)
+        return op
