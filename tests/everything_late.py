@@ -10,7 +10,7 @@ MEMORY = [
     Window("data", (3, 3, 4), np.float32),
     Window("flag", (2,), np.int32, initialised=True),
     Signal("ready", ("P",)),
-    Signal("done", (2,), np.int8),
+    Signal("done", (4,), np.int8),
 ]
 
 
@@ -38,6 +38,11 @@ async def late(rank, data, flag, ready, done):
     await rank.get(data[1, 0], data.at(peer)[0, 2], nbi=True)
     await rank.get(data[1, 1], data.at(peer)[0, 2])
     await rank.test(ready[peer] >= 7)
+    await rank.put_signal(data.at(rank.id)[2, 2], data[2, 1], done[2], nbi=True)
+    await rank.notify(done.at(peer)[3], order="stores")
+    await rank.put(data.at(rank.id)[0, 2], tile[2])
+    await rank.wait(done[2] >= 1)
+    await rank.quiet(scope="rank")
     return await rank.join(side)
 
 

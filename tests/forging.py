@@ -21,6 +21,7 @@ from late_toy import (
     LOAD,
     NOTIFY,
     QUIET,
+    RANK_QUIET,
     SET,
     START,
     STORE,
@@ -113,19 +114,22 @@ def _op(program: Program, op: Op, rank: int, count: Counter[str], *, late: bool)
         how = "Set" if op.change.how == SET else "AtomicAdd"
         change = {"cell": op.change.cell, "how": how, "amount": op.change.value}
     if op.kind in (LOAD, *WRITING):
-        return _data_op(program, op, change, late=late)
+        return _data_op(program, op, change, rank, late=late)
     if op.kind in COMPARING:
         kind = "test" if op.kind == TEST else "wait"
         return {"kind": kind, "cell": op.place, "how": HOWS[op.how], "amount": op.value, "consume": op.kind == TAKE}
     if op.kind == NOTIFY:
-        return {"kind": "notify", **change, "relaxed": op.relaxed}
+        order = {"relaxed": True, "link": "stores"} if op.stores else {"relaxed": op.relaxed}
+        return {"kind": "notify", **change, **order}
+    if op.kind == RANK_QUIET:
+        return {"kind": "quiet", "link": "rank"}
     if op.kind in (START, JOIN):
         return {"kind": op.kind, "link": f"{rank}.{op.place}"}
     meeting = {"link": f"{rank}#{count[SYNC]}", "amount": len(program.ranks[rank])} if op.kind == SYNC else {}
     return {"kind": op.kind, **meeting}
 
 
-def _data_op(program: Program, op: Op, change: Line, *, late: bool) -> Line:
+def _data_op(program: Program, op: Op, change: Line, rank: int, *, late: bool) -> Line:
     def access(element: int, mode: str) -> list[Any]:
         return [program.elements[element], mode, [8 * element, 8 * element + 8]]
 
@@ -133,7 +137,8 @@ def _data_op(program: Program, op: Op, change: Line, *, late: bool) -> Line:
         return {"kind": "load", "access": [access(op.place, "read")]}
     accesses = [access(op.source, "read")] if op.kind in COPIES else []
     accesses.append(access(op.place, "add" if op.kind == ADD else "write"))
-    kind = "put_signal" if change else "put" if op.kind in COPIES else "store"
+    copies = "get" if program.elements[op.place] == rank else "put"
+    kind = "put_signal" if change else "put" if op.put else copies if op.kind in COPIES else "store"
     return {"kind": kind, "access": accesses, **change, "late": late and op.kind == LATE_COPY}
 
 

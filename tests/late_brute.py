@@ -10,7 +10,22 @@ import operator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from late_rules import FETCH, LAND, SIGNAL, STEP, Layout
-from late_toy import COMPARING, COPIES, FENCE, JOIN, LOAD, NOTIFY, QUIET, START, SYMBOLS, SYNC, TAKE, TEST, WRITING
+from late_toy import (
+    COMPARING,
+    COPIES,
+    FENCE,
+    JOIN,
+    LOAD,
+    NOTIFY,
+    QUIET,
+    RANK_QUIET,
+    START,
+    SYMBOLS,
+    SYNC,
+    TAKE,
+    TEST,
+    WRITING,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -200,7 +215,7 @@ class _Toy:
         needed = landing.fetched_after if value is None else landing.after
         if needed and any(other in needed for other, _ in own):
             return False
-        if not landing.local:
+        if value is None or landing.on_cell:
             return True
         before = (self.landings[other] for other, _ in own[:at])
         return not any(other.local and other.place == landing.place for other in before)  # L6
@@ -219,8 +234,9 @@ class _Toy:
             return self._compare(actor, index, op, s, pending)
         elif op.kind in WRITING or op.kind == NOTIFY:
             self._issue(actor, index, op, s, pending)
-        elif op.kind == QUIET:
-            return not any(self.landings[number].issue[0] == actor for number, _ in pending[self.rank_of[actor]])
+        elif op.kind in (QUIET, RANK_QUIET):
+            under_way = (self.landings[number].issue[0] for number, _ in pending[self.rank_of[actor]])
+            return not any(op.kind == RANK_QUIET or issuer == actor for issuer in under_way)
         elif op.kind == JOIN:
             child = self.actor_at[self.rank_of[actor], op.place]
             return bool(s[child] == len(self.streams[child]))
@@ -239,7 +255,7 @@ class _Toy:
         own = [landing for landing in own if landing.place == op.place]
         seen = s[self.cells + op.place]
         if self.rules.forwarding:
-            for landing in own:
+            for landing in (each for each in own if not each.seen_late):
                 seen = seen + landing.amount if landing.adds else landing.amount
         holds = COMPARE[op.how](seen, op.value)
         if op.kind == TEST:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 
-from late_toy import ADD, COPY, FENCE, LATE_COPY, LOAD, NOTIFY, QUIET, SET, STORE, TAKE, TEST, WAIT
+from late_toy import ADD, COPY, FENCE, LATE_COPY, LOAD, NOTIFY, QUIET, RANK_QUIET, SET, STORE, TAKE, TEST, WAIT
 
-RELAXED, PUT_SIGNAL = "relaxed", "put with signal"
+RELAXED, STORES, PUT_SIGNAL = "relaxed", "stores", "put with signal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class Family:
         streams: how many ranks have a second stream, at most.
         successive: they have two further ones, mostly one after the other.
         local: elements belong to rank 0, and so do all cells.
+        puts: so many of the stores and copies are said to be puts, also to the own rank.
 
     """
 
@@ -46,6 +47,7 @@ class Family:
     streams: int = 0
     successive: bool = False
     local: bool = False
+    puts: float = 0.0
 
 
 _DATA = (STORE, STORE, LOAD, LOAD)
@@ -58,6 +60,8 @@ _EITHER = ((NOTIFY, 1), (NOTIFY, -1), (NOTIFY, -1), (NOTIFY, 2))
 _EVERY = ("==", "!=", ">", ">=", "<", "<=")
 _SURE = (NOTIFY, QUIET, PUT_SIGNAL)
 _ANY_WAY = (*_SURE, FENCE, RELAXED)
+_GETS = (LATE_COPY, LATE_COPY, COPY, STORE, LOAD)
+_HOME = (LATE_COPY, COPY, ADD, STORE, STORE, LOAD)
 
 FAMILIES: dict[str, Family] = {
     "message passing": Family(_DATA, ways=_SURE, total=15),
@@ -71,12 +75,29 @@ FAMILIES: dict[str, Family] = {
     "streams": Family(_DATA, ways=_ANY_WAY, streams=1, total=14),
     "streams of both ranks": Family(_DATA, ways=_SURE, streams=2, ranks=(2,), total=15),
     "streams, copies": Family((LATE_COPY, COPY, ADD, *_DATA), ways=_SURE, streams=1, ranks=(2,), total=14),
+    "stores and puts": Family((*_DATA, COPY), ways=(STORES, STORES, NOTIFY), total=14, puts=0.4),
+    "own copies": Family((*_HOME, LOAD), ways=(*_ANY_WAY, STORES), ranks=(2,), total=13, puts=0.5),
+    "quiet of the rank": Family(_DATA, ways=(RANK_QUIET, RANK_QUIET, QUIET), streams=2, ranks=(2,), total=15),
     "soup": Family((*_DATA, *_SYNC)),
     "soup, ordered": Family((*_DATA, *_SYNC, *_ORDER)),
     "soup, put with signal": Family((*_DATA, PUT_SIGNAL, PUT_SIGNAL, PUT_SIGNAL, WAIT, WAIT, WAIT, FENCE), total=9),
     "soup, pipelined": Family((*_PIPELINE, WAIT, WAIT, LOAD, LOAD), ranks=(2,), local=True, own=(1,), total=9),
     "soup, copies": Family((COPY, LATE_COPY, LATE_COPY, ADD, *_DATA, *_SYNC, *_ORDER), ranks=(2,), total=9),
     "soup, local": Family((COPY, LATE_COPY, ADD, *_DATA, *_DATA, QUIET), ranks=(1,), local=True, total=6, streams=1),
+    "soup, gets": Family((*_GETS, *_GETS, *_SYNC, *_ORDER), ranks=(2,), total=9),
+    "soup, own places": Family((*_HOME, *_HOME, *_ORDER), ranks=(1,), local=True, total=6, streams=1, puts=0.5),
+    "soup, own signals": Family(
+        (*_HOME, PUT_SIGNAL, PUT_SIGNAL, NOTIFY, RELAXED, WAIT, WAIT, WAIT, *_ORDER),
+        ranks=(1, 1, 2), local=True, own=(1,), total=8, puts=0.5, expected=(1, 1, 2),
+    ),
+    "soup, own signals set": Family(
+        (LATE_COPY, STORE, LOAD, PUT_SIGNAL, PUT_SIGNAL, NOTIFY, RELAXED, WAIT, WAIT, TAKE, QUIET),
+        ranks=(1, 2), local=True, changes=_SETS, compares=(">=", "=="), total=8, puts=0.5,
+    ),
+    "soup, quiet of the rank": Family(
+        (*_GETS, *_DATA, *_SYNC, RANK_QUIET, RANK_QUIET), ranks=(2,), streams=2, total=11, puts=0.3,
+    ),
+    "soup, stores and puts": Family((*_DATA, COPY, *_SYNC, STORES, STORES, FENCE), ranks=(2,), puts=0.5),
     "soup, set flags": Family((*_DATA, *_SYNC, PUT_SIGNAL), changes=_SETS, compares=(">=", "=="), expected=(1, 2)),
     "soup, every comparison": Family((*_DATA, *_SYNC), changes=_SETS, compares=_EVERY, expected=(0, 1, 2)),
     "soup, anybody subtracts": Family((*_DATA, *_SYNC), changes=((NOTIFY, 1), (NOTIFY, 2), (NOTIFY, -1))),
@@ -115,4 +136,4 @@ FAMILIES: dict[str, Family] = {
     "soup, streams sharing a cell": Family(
         (*_DATA, *_SYNC, TAKE, QUIET), streams=1, ranks=(2,), local=True, total=13, expected=(1, 1, 2)
     ),
-}
+}  # fmt: skip

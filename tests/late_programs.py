@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from late_families import FAMILIES, PUT_SIGNAL, RELAXED, Family
+from late_families import FAMILIES, PUT_SIGNAL, RELAXED, STORES, Family
 from late_toy import (
     ADD,
     COPIES,
@@ -16,6 +16,7 @@ from late_toy import (
     LOAD,
     NOTIFY,
     QUIET,
+    RANK_QUIET,
     SET,
     START,
     STORE,
@@ -96,7 +97,10 @@ class _Draft:
         place, source = rng.randrange(len(self.elements)), rng.randrange(len(self.elements))
         if kind in COPIES and (place == source or rank not in (self.elements[place], self.elements[source])):
             kind = rng.choice((LOAD, STORE))
-        return Op(kind, place, source=source if kind in COPIES else 0)
+        put = kind in (STORE, *COPIES) and self.family.puts > 0 and rng.random() < self.family.puts
+        if put and kind in COPIES and self.elements[source] != rank:
+            put = False  # a put copies from the own rank
+        return Op(kind, place, source=source if kind in COPIES else 0, put=put)
 
     def can_signal(self, actor: int, op: Op) -> bool:
         """Say whether the access can be a put with signal: a store, or a copy from the own rank."""
@@ -126,13 +130,13 @@ class _Soup(_Draft):
         family, rng = self.family, self.rng
         kind = rng.choice(family.kinds)
         cell = rng.randrange(len(self.cells))
-        if kind in (NOTIFY, RELAXED):
-            return self._notify(actor, cell, relaxed=kind == RELAXED)
+        if kind in (NOTIFY, RELAXED, STORES):
+            return replace(self._notify(actor, cell, relaxed=kind == RELAXED), stores=kind == STORES)
         if kind == PUT_SIGNAL:
             op = self.data_op(actor, rng.choice((STORE, STORE, COPY, LATE_COPY)))
             signal = self._notify(actor, cell, relaxed=True).change
             return replace(op, change=signal) if self.can_signal(actor, op) else op
-        if kind in (FENCE, QUIET):
+        if kind in (FENCE, QUIET, RANK_QUIET):
             return Op(kind)
         if kind in (LOAD, *WRITING):
             return self.data_op(actor, kind)
@@ -192,10 +196,10 @@ class _Protocol(_Draft):
             ops[-1] = replace(ops[-1], change=at_once if SET in self.family.ways else add)
         elif way == SET:
             ops.append(Op(NOTIFY, change=at_once, relaxed=rng.random() < 0.3))
-        elif way in (FENCE, QUIET):
+        elif way in (FENCE, QUIET, RANK_QUIET):
             ops += [Op(way), Op(NOTIFY, change=add, relaxed=True)]
         else:
-            ops.append(Op(NOTIFY, change=add, relaxed=way == RELAXED))
+            ops.append(Op(NOTIFY, change=add, relaxed=way == RELAXED, stores=way == STORES))
         self.ops[actor] += self._waits(cell, way)
         self.known[actor] = [max(pair) for pair in zip(self.known[actor], self.known[other], strict=True)]
         self.known[actor][other] = len(ops)

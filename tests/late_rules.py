@@ -5,11 +5,14 @@ A write that is *late* changes nothing when it is issued; it becomes a pending l
     L1  the data of its own put has landed, for the signal of a put with signal;
     L2  no older own one to the same place is pending, unless both add (where places keep order);
     L3  no older own one to the same rank from before a fence is pending;
-    L4  no older own one at all is pending, for a release;
+    L4  no older own one at all is pending, for a release; no older own store, for a notify after stores;
     L5  (of the fetch of a copy) no older own write to what it reads is pending (where writes are forwarded);
-    L6  no local store to the same place issued earlier on this rank is pending, for a local store.
+    L6  no local store to the same place issued earlier on this rank is pending.
 
-All but the last are known from the text of the program, and are written down here.
+What a non-blocking get brings is awaited by a quiet alone: it holds nothing back by these rules, but a release where
+writes are forwarded (there an actor makes the get itself), and no fence holds it back.
+
+All but L6 are known from the text of the program, and are written down here.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from late_toy import ADD, COPIES, FENCE, LATE_COPY, LOAD, NOTIFY, SET, WRITING
+from late_toy import ADD, COPIES, FENCE, LATE_COPY, LOAD, NOTIFY, QUIET, RANK_QUIET, SET, STORE, WRITING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,6 +66,9 @@ class Landing(NamedTuple):
         amount: what it adds or sets, for a cell.
         source: the element that is fetched later; None if the value is fixed at the issue.
         local: a local store, seen by its own rank at once.
+        stored: what a store brings, not a put.
+        got: what a non-blocking get brings.
+        seen_late: a signal that comes behind a non-blocking copy, which nobody sees before it lands.
         after: the landings of its actor that must be done before (L1 to L4).
         fetched_after: those that must be done before it fetches (L5).
 
@@ -77,6 +83,9 @@ class Landing(NamedTuple):
     amount: int = 0
     source: int | None = None
     local: bool = False
+    stored: bool = False
+    got: bool = False
+    seen_late: bool = False
     after: frozenset[int] = frozenset()
     fetched_after: frozenset[int] = frozenset()
 
@@ -136,21 +145,24 @@ class Layout:
 
     def _lay_out(self, actor: int, ops: tuple[Op, ...]) -> None:
         """Write down what each operation of an actor leaves to land, and what orders it."""
-        fences = 0
-        older: list[tuple[int, int]] = []  # the landings of this actor, each with the number of fences before it
+        fences = quiets = 0
+        older: list[tuple[int, int, int]] = []  # the landings of this actor, each with the fences and quiets before it
         for index, op in enumerate(ops):
             fences += op.kind == FENCE
+            quiets += op.kind in (QUIET, RANK_QUIET)
             first = len(self.landings)
             for landing in self._left_by(actor, index, op):
-                after, fetched_after = set(), set()
-                for number, generation in older:
-                    other = self.landings[number]
-                    if self._comes_first(other, landing, fenced=generation < fences) or _releases(op, landing):
+                after, fetched_after, behind = set(), set(), False
+                for number, generation, quieted in older:
+                    other, fenced = self.landings[number], generation < fences
+                    if self._comes_first(other, landing, op, fenced=fenced):
                         after.add(number)
-                    if self.rules.forwarding and not other.on_cell and other.place == landing.source:
+                    if self.rules.forwarding and not other.on_cell and other.place == landing.source and not other.got:
                         fetched_after.add(number)
-                older.append((len(self.landings), fences))
-                self.landings.append(landing._replace(after=frozenset(after), fetched_after=frozenset(fetched_after)))
+                    behind = behind or (quieted == quiets and self._hides(other, landing, op, fenced=fenced))
+                older.append((len(self.landings), fences, quiets))
+                done = landing._replace(after=frozenset(after), fetched_after=frozenset(fetched_after))
+                self.landings.append(done._replace(seen_late=behind and self.rules.forwarding))
             self.issued[actor, index] = range(first, len(self.landings))
 
     def _left_by(self, actor: int, index: int, op: Op) -> Iterator[Landing]:
@@ -159,21 +171,41 @@ class Layout:
         if op.kind in WRITING:
             to = program.elements[op.place]
             source = op.source if op.kind == LATE_COPY and self.rules.late else None
-            local = to == rank and op.kind not in (ADD, LATE_COPY)
-            yield Landing(issue, rank, to, op.place, on_cell=False, adds=op.kind == ADD, source=source, local=local)
+            # Where an actor does not see what it has under way, an adapter makes its puts, also to its own rank.
+            local = to == rank and op.kind not in (ADD, LATE_COPY) and (self.rules.forwarding or not op.puts)
+            yield Landing(
+                issue, rank, to, op.place, on_cell=False, adds=op.kind == ADD, source=source, local=local,
+                stored=local or (op.kind in (STORE, ADD) and not op.puts),
+                got=source is not None and to == rank and not op.puts,
+            )  # fmt: skip
         if op.change is not None:
             change = op.change
             to = program.cells[change.cell]
             yield Landing(issue, rank, to, change.cell, on_cell=True, adds=change.how != SET, amount=change.value)
 
-    def _comes_first(self, older: Landing, landing: Landing, *, fenced: bool) -> bool:
-        """Apply L1, L2 and L3 to two landings of one actor."""
+    def _comes_first(self, older: Landing, landing: Landing, op: Op, *, fenced: bool) -> bool:
+        """Apply L1 to L4 to two landings of one actor; `op` leaves the later one."""
         if older.issue == landing.issue:
             return True
-        same_place = (older.on_cell, older.place) == (landing.on_cell, landing.place)
-        if self.rules.place_order and same_place and not (older.adds and landing.adds):
+        releases = landing.on_cell and op.kind == NOTIFY and not op.relaxed and not op.stores
+        if older.got:
+            return releases and self.rules.forwarding
+        if releases or (op.stores and older.stored):
             return True
-        return fenced and older.destination == landing.destination
+        if self.rules.place_order and _same_place(older, landing):
+            return True
+        return fenced and older.destination == landing.destination and not landing.got
+
+    def _hides(self, older: Landing, landing: Landing, op: Op, *, fenced: bool) -> bool:
+        """Say whether a signal comes behind an older landing that is a copy, or comes behind one itself."""
+        if not landing.on_cell:
+            return False
+        copy = older.source is not None
+        if older.issue == landing.issue or (op.kind == NOTIFY and not op.relaxed and not op.stores):
+            return copy
+        if fenced and older.destination == landing.destination and (older.seen_late or (copy and not older.got)):
+            return True
+        return self.rules.place_order and older.seen_late and _same_place(older, landing)
 
     def _touches(self, actor: int, index: int, op: Op) -> Iterator[tuple[Step, list[Touch]]]:
         """Yield what each transition of an operation does to memory."""
@@ -196,9 +228,9 @@ class Layout:
             yield (actor, index, STEP), now
 
 
-def _releases(op: Op, landing: Landing) -> bool:
-    """Apply L4."""
-    return landing.on_cell and op.kind == NOTIFY and not op.relaxed
+def _same_place(one: Landing, other: Landing) -> bool:
+    """Say whether two landings change one place and do not commute."""
+    return (one.on_cell, one.place) == (other.on_cell, other.place) and not (one.adds and other.adds)
 
 
 def _conflict(x: Touch, y: Touch, rules: Rules) -> bool:

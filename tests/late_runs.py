@@ -19,6 +19,7 @@ from late_toy import (
     LOAD,
     NOTIFY,
     QUIET,
+    RANK_QUIET,
     SET,
     START,
     STORE,
@@ -116,9 +117,9 @@ class _Runner:
         if op.change is not None:
             how = "Set" if op.change.how == SET else "AtomicAdd"
             await rank.put_signal(place, source, self.cell(op.change.cell), op.change.value, how, nbi=nbi)
-        elif op.kind in (STORE, ADD):
+        elif op.kind in (STORE, ADD) and not op.put:
             await rank.store(place, source, atomic="add" if op.kind == ADD else None)
-        elif program.elements[op.place] == rank.id:
+        elif program.elements[op.place] == rank.id and not op.put:
             await rank.get(place, source, nbi=nbi)
         else:
             await rank.put(place, source, nbi=nbi)
@@ -129,14 +130,14 @@ class _Runner:
         if op.kind == NOTIFY:
             assert op.change is not None
             how = "Set" if op.change.how == SET else "AtomicAdd"
-            order = "relaxed" if op.relaxed else "release"
+            order = "relaxed" if op.relaxed else "stores" if op.stores else "release"
             await rank.notify(self.cell(op.change.cell), op.change.value, how, order=order)  # type: ignore[arg-type]
         elif op.kind in COMPARING:
             await rank.wait(self.condition(rank, op), consume=op.kind != WAIT)
         elif op.kind == FENCE:
             await rank.fence()
-        elif op.kind == QUIET:
-            await rank.quiet()
+        elif op.kind in (QUIET, RANK_QUIET):
+            await rank.quiet(scope="rank" if op.kind == RANK_QUIET else "stream")
         else:
             assert op.kind == SYNC
             assert self.barrier is not None

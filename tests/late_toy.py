@@ -7,11 +7,12 @@ must start and join the others. `x y z w` are elements of data, `c d e ... k` ar
 whom is said beside the text. The operations are
 
     ld x, st x, ad x          load, store, atomic add: to a peer's element a remote one
-    x <- y, x <~ y            a put or get; with ``<~`` a non-blocking one
-    c += 1, c := 1            notify; ``relaxed c += 1`` one that may overtake
+    x <- y, x <~ y            a get if x is an own element, else a put; with ``<~`` a non-blocking one
+    put x, put x <- y         a put, also to an own element: of a value, or of y; as well ``put x <~ y``
+    c += 1, c := 1            notify; ``relaxed c += 1`` one that may overtake, ``stores c += 1`` puts alone
     st x, c += 1              a put with signal, as well ``x <- y, c := 1`` and ``x <~ y, c += 1``
     wait c >= 1               and ``take`` (it subtracts as it passes) and ``test``
-    fence, quiet
+    fence, quiet, quiet rank  the last one for all streams of the rank
     start 1, join 1, sync     of stream 1 of the same rank; all streams of the rank meet
 
 What a store or an add writes is not chosen: each writes a value of its own, so every stale read shows.
@@ -25,7 +26,7 @@ from itertools import accumulate
 
 LOAD, STORE, ADD, COPY, LATE_COPY = "ld", "st", "ad", "<-", "<~"
 NOTIFY, SET, WAIT, TAKE, TEST = "+=", ":=", "wait", "take", "test"
-FENCE, QUIET, START, JOIN, SYNC = "fence", "quiet", "start", "join", "sync"
+FENCE, QUIET, RANK_QUIET, START, JOIN, SYNC = "fence", "quiet", "quiet rank", "start", "join", "sync"
 COPIES = (COPY, LATE_COPY)
 WRITING = (STORE, ADD, *COPIES)
 COMPARING = (WAIT, TAKE, TEST)
@@ -60,6 +61,8 @@ class Op:
         value: what the cell is compared with.
         change: what a notify, or the signal of a put, does.
         relaxed: a notify that may overtake.
+        stores: a notify that may overtake puts, and no stores.
+        put: what is written is put, also to an own element.
 
     """
 
@@ -71,6 +74,13 @@ class Op:
     value: int = 0
     change: Change | None = None
     relaxed: bool = False
+    stores: bool = False
+    put: bool = False
+
+    @property
+    def puts(self) -> bool:
+        """Whether it is a put: it says so, or it has a signal."""
+        return self.put or (self.change is not None and self.kind in WRITING)
 
     @property
     def on_data(self) -> bool:
@@ -81,11 +91,11 @@ class Op:
         """Write it in the notation of this page."""
         signal = f", {self.change}" if self.change else ""
         if self.kind in COPIES:
-            return f"{ELEMENTS[self.place]} {self.kind} {ELEMENTS[self.source]}{signal}"
+            return f"{'put ' * self.put}{ELEMENTS[self.place]} {self.kind} {ELEMENTS[self.source]}{signal}"
         if self.on_data:
-            return f"{self.kind} {ELEMENTS[self.place]}{signal}"
+            return f"{'put' if self.put else self.kind} {ELEMENTS[self.place]}{signal}"
         if self.kind == NOTIFY:
-            return f"{'relaxed ' * self.relaxed}{self.change}"
+            return f"{'relaxed ' * self.relaxed}{'stores ' * self.stores}{self.change}"
         if self.kind in COMPARING:
             return f"{self.kind} {CELLS[self.place]} {self.how} {self.value}"
         return f"{self.kind} {self.place}" if self.kind in (START, JOIN) else self.kind
@@ -174,16 +184,20 @@ def _op(text: str) -> Op:
     match words:
         case [("ld" | "st" | "ad") as kind, element]:
             op = Op(kind, ELEMENTS.index(element), change=change)
-        case [element, ("<-" | "<~") as kind, source] if element != source:
-            op = Op(kind, ELEMENTS.index(element), source=ELEMENTS.index(source), change=change)
+        case ["put", element]:
+            op = Op(STORE, ELEMENTS.index(element), change=change, put=True)
+        case [*put, element, ("<-" | "<~") as kind, source] if element != source and put in ([], ["put"]):
+            op = Op(kind, ELEMENTS.index(element), source=ELEMENTS.index(source), change=change, put=bool(put))
         case [("wait" | "take" | "test") as kind, cell, how, value] if how in SYMBOLS:
             op = Op(kind, CELLS.index(cell), how=how, value=int(value))
         case [("start" | "join") as kind, number]:
             op = Op(kind, int(number))
         case [("fence" | "quiet" | "sync") as kind]:
             op = Op(kind)
-        case [*relaxed, _, ("+=" | "-=" | ":="), _] if relaxed in ([], ["relaxed"]):
-            op = Op(NOTIFY, change=_change(words[-3:]), relaxed=bool(relaxed))
+        case ["quiet", "rank"]:
+            op = Op(RANK_QUIET)
+        case [*order, _, ("+=" | "-=" | ":="), _] if order in ([], ["relaxed"], ["stores"]):
+            op = Op(NOTIFY, change=_change(words[-3:]), relaxed=order == ["relaxed"], stores=order == ["stores"])
     if op is None:
         raise ValueError(f"{text!r} is no operation")
     return op

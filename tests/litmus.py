@@ -150,6 +150,57 @@ LITMUS = (
         "source of a blocking put", "y <- x; st x; c += 1 || wait c >= 1; ld y", "what was stored later arrives",
         lambda end: bool(end.loaded[1][0]), elements=(0, 1),
     ),
+    Litmus(
+        "non-blocking get, then a store", "x <~ y; fence; st x; quiet; ld x || ", "the store is lost",
+        _stale(0), allowed=LATE, elements=(0, 1),
+    ),
+    Litmus("… with quiet", "x <~ y; quiet; st x; quiet; ld x || ", "the store is lost", _stale(0), elements=(0, 1)),
+    Litmus(
+        "source of a non-blocking get", "x <~ y; c += 1 || wait c >= 1; st y", "what was stored later is got",
+        lambda end: end.memory[0] != 0, allowed=NIC, elements=(0, 1),
+    ),
+    Litmus(
+        "own local store, later get", "st x; x <~ y; quiet; ld x || ", "the store stays",
+        lambda end: end.loaded[0] != (0,), elements=(0, 1),
+    ),
+    Litmus(
+        "… by another stream", "st x; start 1; join 1; ld x | x <~ y; quiet || ", "the store stays",
+        lambda end: end.loaded[0] != (0,), elements=(0, 1),
+    ),
+    Litmus(
+        "own local store, later atomic add", "st x; ad x", "the add is lost", lambda end: end.memory == (1 << 24,),
+        elements=(0,),
+    ),
+    Litmus("put to oneself", "put x; ld x", "the load is stale", _stale(0), allowed=NIC, elements=(0,)),
+    Litmus("… with quiet", "put x; quiet; ld x", "the load is stale", _stale(0), elements=(0,)),
+    Litmus(
+        "put with signal to oneself", "st y; put x <~ y, c += 1; wait c >= 1; ld x", "the load is stale", _stale(0),
+        elements=(0, 0),
+    ),
+    Litmus(
+        "put and notify to oneself", "st y; put x <~ y; c += 1; wait c >= 1; ld x", "the load is stale", _stale(0),
+        elements=(0, 0),
+    ),
+    Litmus(
+        "… relaxed notify", "st y; put x <~ y; relaxed c += 1; wait c >= 1; ld x", "the load is stale", _stale(0),
+        allowed=LATE, elements=(0, 0),
+    ),
+    Litmus(
+        "quiet after another stream's put", "start 1; join 1; quiet; relaxed c += 1 | put x || wait c >= 1; ld x",
+        "the load is stale", _stale(2), allowed=LATE,
+    ),
+    Litmus(
+        "… quiet of the rank", "start 1; join 1; quiet rank; relaxed c += 1 | put x || wait c >= 1; ld x",
+        "the load is stale", _stale(2),
+    ),
+    Litmus(
+        "meeting that completes no put", "put x; st y; stores c += 1 || wait c >= 1; ld x", "the load is stale",
+        _stale(1), allowed=LATE, elements=(1, 0),
+    ),
+    Litmus(
+        "… the store", "put x; st y; stores c += 1 || wait c >= 1; ld y", "the load is stale", _stale(1),
+        elements=(1, 0),
+    ),
 )  # fmt: skip
 
 

@@ -26,7 +26,10 @@ ANYTHING = (
     "load", "load", "store", "store", "put", "put", "notify", "notify", "notify", "wait", "wait", "wait",
     "put_signal", "poll", "take", "test", "set",
 )  # fmt: skip
-LATE = ("load", "store", "put", "put", "late put", "notify", "relaxed", "wait", "wait", "put_signal", "fence", "quiet")
+LATE = (
+    "load", "store", "put", "put", "late put", "late get", "own put", "notify", "relaxed", "stores", "wait", "wait",
+    "put_signal", "fence", "quiet", "rank quiet",
+)  # fmt: skip
 
 
 class EverySchedule:
@@ -129,8 +132,11 @@ async def act(rank, data, cell, step, seen, barrier):  # noqa: PLR0913, PLR0917 
         "store": lambda: rank.store(there, tile),
         "put": lambda: rank.put(data.at(other)[0], data[0]),
         "late put": lambda: rank.put(data.at(other)[0], data[0], nbi=True),
+        "late get": lambda: rank.get(data[0], data.at(other)[0], nbi=True),
+        "own put": lambda: rank.put(data.at(rank.id)[0], tile),
         "notify": lambda: rank.notify(cell.at(peer)[0], amount),
         "relaxed": lambda: rank.notify(cell.at(peer)[0], amount, order="relaxed"),
+        "stores": lambda: rank.notify(cell.at(peer)[0], amount, order="stores"),
         "set": lambda: rank.notify(cell.at(peer)[0], amount, op="Set"),
         "wait": lambda: rank.wait(cell[0] >= amount),
         "take": lambda: rank.wait(COMPARE["=="](cell[0], amount), consume=True),
@@ -139,6 +145,7 @@ async def act(rank, data, cell, step, seen, barrier):  # noqa: PLR0913, PLR0917 
         "poll": lambda: rank.poll(data[0], partial(_is, value // 2)),
         "fence": rank.fence,
         "quiet": rank.quiet,
+        "rank quiet": lambda: rank.quiet(scope="rank"),
         "meet": lambda: rank.sync(barrier),
     }
     got = await operations[kind]()

@@ -217,7 +217,7 @@ def test_the_name_of_a_race_follows_the_fair_run():
         ),
         (lambda rank, cell: rank.notify_all([cell[0]], 2**40), "is outside -2147483648 to 2147483647"),
         (lambda rank, cell: rank.notify_all([cell[0]], 1, "Add"), "op='Add'; use AtomicAdd or Set"),
-        (lambda rank, cell: rank.notify_all([], order="late"), "order='late'; use 'release' or 'relaxed'"),
+        (lambda rank, cell: rank.notify_all([], order="late"), "order='late'; use 'release', 'stores' or 'relaxed'"),
         (lambda rank, cell: rank.wait_all(cell[0] >= 1), r"wait_all takes conditions, .* got the condition cell"),
         (
             lambda rank, cell: rank.wait_all([cell[0] >= 0, cell[1]]),

@@ -30,7 +30,8 @@ def assert_same(trace):
             b.actor.name, b.actor.order, b.actor.rank, b.actor.wire,
         )  # fmt: skip
         assert str(a) == str(b)
-        assert (a.deferred, a.late, a.relaxed, a.link, a.call) == (b.deferred, b.late, b.relaxed, b.link, b.call)
+        assert (a.deferred, a.adapter, a.late, a.relaxed) == (b.deferred, b.adapter, b.late, b.relaxed)
+        assert (a.link, a.call) == (b.link, b.call)
         for x, y in zip(a.accesses, b.accesses, strict=True):
             assert (x.mode, x.region.spans, x.region.part) == (y.mode, y.region.spans, y.region.part)
         assert (old.data, old.have, old.unwritten) == (new.data, new.have, new.unwritten)

@@ -100,7 +100,10 @@ FAULTS = [
     (access(mode="write"), does("poll"), "rank 0, poll: the mode write does not fit"),
     (to(accesses=[]), does("poll"), "0 accesses; it has one"),
     (to(accesses=[]), does("fence"), "a field 'accesses'"),
-    (to(link="0.1"), does("quiet"), "a field 'link'"),
+    (to(link="0.1"), does("quiet"), "'link' is '0.1'; it must be one of rank"),
+    (to(link="rank"), does("fence"), "a field 'link'"),
+    (to(link="rank"), does("notify", relaxed=True), "'link' is 'rank'; it must be one of stores"),
+    (gone("relaxed"), does("notify", link="stores"), "a field 'link'"),
     (access(piece=[0, 4]), does("store"), "an access has a field 'piece'"),
     # Wires.
     (to(actor="0>99"), wire(), "no operation before this step leaves a landing to wire '0>99'"),

@@ -10,7 +10,8 @@ import pytest
 from played import CELL, KNOWN, LATE, ROW, Played, only, tiles
 
 from asyncsim import SET, Window
-from asyncsim.trace.late import index_of, landings_of
+from asyncsim.trace.landing import index_of, landings_of
+from asyncsim.trace.late import model_of
 from asyncsim.trace.op import Op
 from asyncsim.trace.world import World
 
@@ -140,10 +141,10 @@ def test_every_piece_of_a_large_tile_has_a_wire_of_its_own():
     world = World(2, [Window("large", (5000,), np.int8)])
     (large,) = world.views(0)
     op = Op(world.actors[0], "remote_store", large.at(1)[:].writes, deferred=True)
-    wires = [landing.actor for landing in landings_of(op, 3, 1)]
+    wires = [landing.actor for landing in landings_of(op, 3, model_of("nic:atom=1"))]
     orders = [wire.order for wire in wires]
     assert orders == sorted(set(orders))
     assert (wires[0].name, wires[4999].name, index_of(wires[4999].name)) == ("0>3", "0>3.4999", 3)
-    later = landings_of(op, 4, None)[0].actor
-    other = landings_of(Op(world.actors[1], "store", large.at(1)[:].writes), 0, None)[0].actor
+    later = landings_of(op, 4, model_of("nic"))[0].actor
+    other = landings_of(Op(world.actors[1], "store", large.at(1)[:].writes), 0, model_of("nic"))[0].actor
     assert orders[-1] < later.order < other.order

@@ -260,19 +260,97 @@ def test_a_get_that_does_not_block_is_not_there_yet() -> None:
 
 
 def test_a_local_store_and_what_lands_late_in_its_own_rank() -> None:
-    proved("st x; ad x", "sc", "ldst")
-    racy("st x; ad x", "nic")
+    # What was issued after the store lands on top of it.
+    proved("st x; ad x", "sc", *LATE)
+    proved("st x; x <~ y; quiet; ld x || ", "sc", *LATE, **TO_SECOND)
+    proved("st x; put x; quiet; ld x", "sc", *LATE)
+    # What was issued before it lands under it, if places keep order; a non-blocking get is done only after a quiet.
+    proved("ad x; st x", "sc", "ldst")
     racy("ad x; st x", "nic")
-    racy("x <~ y; st x || ", "nic", **TO_SECOND)
-    # In order, if places keep it: the copy was issued first, so it lands under the store.
-    proved("x <~ y; st x || ", "ldst", **TO_SECOND)
+    racy("x <~ y; st x || ", *LATE, **TO_SECOND)
+    racy("x <~ y; fence; st x || ", *LATE, **TO_SECOND)
+    proved("x <~ y; quiet; st x || ", "sc", *LATE, **TO_SECOND)
+    proved("ad x; fence; st x; ld x", "sc", "ldst")
+
+
+def test_what_another_stream_lands_on_top_of_a_local_store() -> None:
+    proved("st x; start 1; join 1; ld x | ad x; quiet", "sc", *LATE)
+    proved("st x; start 1; join 1; ld x | x <~ y; quiet || ", "sc", *LATE, **TO_SECOND)
+    racy("start 1; st x; join 1 | ad x", "sc", *LATE)
+    racy("start 1; st x; join 1 | x <~ y; quiet || ", "sc", *LATE, **TO_SECOND)
+
+
+def test_a_non_blocking_get_is_completed_by_a_quiet_alone() -> None:
+    racy("st x; x <~ y; fence; ld x || ", *LATE, **TO_SECOND)
+    proved("x <~ y; quiet; ld x || ", "sc", *LATE, **TO_SECOND)
+    racy("x <~ y; fence; relaxed c += 1 || wait c >= 1; st y", *LATE, **TO_SECOND)
+    racy("x <~ y; c += 1 || wait c >= 1; st y", "nic", **TO_SECOND)
+    # A release of loads and stores comes after the loads that the get is made of.
+    proved("x <~ y; c += 1 || wait c >= 1; st y", "sc", "ldst", **TO_SECOND)
+    # Nor does what reads the destination wait for it; and an older put to the source is fetched where it is seen.
+    racy("st x; x <~ y; z <~ x || ", *LATE, elements=(0, 1, 1))
+    racy("st z; quiet; x <~ y; x <~ z || ", *LATE, elements=(0, 1, 1))
+    proved("st y; x <~ y; quiet; ld x || ", "sc", "ldst", **TO_SECOND)
+    racy("st y; x <~ y; quiet; ld x || ", "nic", **TO_SECOND)
+
+
+def test_a_put_to_oneself_through_an_adapter_lands_late() -> None:
+    proved("put x; ld x", "sc", "ldst")
+    racy("put x; ld x", "nic")
+    proved("put x; quiet; ld x", "sc", *LATE)
+    proved("put x <- y; quiet; ld x", "sc", *LATE, elements=(0, 0))
+    racy("put x; put x", "nic")
+    proved("put x; fence; put x", "sc", *LATE)
+    racy("put x; st x", "nic")
+
+
+def test_a_signal_to_oneself_comes_after_its_data() -> None:
+    home = {"elements": (0, 0)}
+    proved("put x <~ y, c += 1; wait c >= 1; ld x", "sc", *LATE, **home)
+    proved("put x <~ y; c += 1; wait c >= 1; ld x; st y", "sc", *LATE, **home)
+    proved("put x <~ y; fence; relaxed c += 1; wait c >= 1; ld x", "sc", *LATE, **home)
+    racy("st y; put x <~ y; relaxed c += 1; wait c >= 1; ld x", *LATE, **home)
+    # Also where the copy goes to a peer: its source has been read.
+    proved("x <~ y; c += 1; wait c >= 1; st y || ", "sc", *LATE, elements=(1, 0))
+    proved("put x <~ y, c := 1; wait c == 1; ld x", "sc", *LATE, **home)
+    proved("put x <~ y, c := 1; relaxed c += 1; wait c == 2; ld x", "sc", "ldst", **home)
+    # A quiet has completed the copy, and what comes later is seen at once again.
+    racy(
+        "put x <~ y; quiet; put z; c += 1; wait c >= 1; relaxed d += 1 || wait d >= 1; ld z",
+        "ldst",
+        elements=(0, 0, 1),
+        cells=(0, 1),
+    )
+
+
+def test_a_quiet_of_the_rank_awaits_what_all_its_streams_put() -> None:
+    program = "start 1; join 1; {}; relaxed c += 1 | st x || wait c >= 1; ld x"
+    proved(program.format("quiet rank"), "sc", *LATE, elements=(1,))
+    racy(program.format("quiet"), *LATE, elements=(1,))
+    # What another stream may issue later it does not await.
+    racy("start 1; quiet rank; join 1; relaxed c += 1 | st x || wait c >= 1; ld x", *LATE, elements=(1,))
+    proved(
+        "start 1; sync; quiet rank; relaxed c += 1; join 1 | st x; sync || wait c >= 1; ld x",
+        "sc",
+        *LATE,
+        elements=(1,),
+    )
+    proved("x <~ y; start 1; join 1; ld x | quiet rank || ", "sc", *LATE, **TO_SECOND)
+
+
+def test_a_notify_after_stores_completes_no_put() -> None:
+    program = "put x; st y; stores c += 1 || wait c >= 1; ld {}"
+    proved(program.format("y"), "sc", *LATE, elements=(1, 0))
+    racy(program.format("x"), *LATE, elements=(1, 0))
+    proved("st x; stores c += 1 || wait c >= 1; ld x", "sc", *LATE, elements=(1,))
+    proved("x <- y; stores c += 1 || wait c >= 1; ld x", "sc", *LATE, elements=(0, 1))
 
 
 def test_local_stores_of_two_streams_are_shown_in_the_order_of_issue() -> None:
     # The child's quiet awaits the child's landing alone; that the parent's is done follows from the order of both.
     proved("st x; start 1; join 1 | st x; quiet; relaxed c += 1 || wait c >= 1; ld x", *LATE)
     racy("st x; start 1; join 1 | st y; quiet; relaxed c += 1 || wait c >= 1; ld x", *LATE, elements=(0, 0))
-    proved("x <~ y; st x; start 1; join 1 | st x || ", "ldst", **TO_SECOND)
+    proved("put x <~ y; st x; start 1; join 1 | st x", "ldst", elements=(0, 0))
 
 
 def test_local_stores_ordered_by_a_signal_within_the_rank() -> None:

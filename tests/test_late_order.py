@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from played import CELL, KNOWN, LATE, ROW, Played, only
 
-from asyncsim import SET, Signal
+from asyncsim import SET, KernelError, Signal
 
 # The rules by which landings go. `landings(n)` is who could go once n steps were taken.
 
@@ -184,3 +184,103 @@ def test_an_overflow_comes_when_the_credit_lands():
 def test_an_overflow_at_the_very_end_is_one_too():
     program = only(0, lambda rank, cell: rank.notify(cell.at(1)[0]))
     assert Played(program, [Signal("cell", (1,), np.int8, start=127)]).run.ending == "overflow"
+
+
+# A non-blocking get, a rank's own places, the whole rank, and stores alone.
+
+
+@pytest.mark.parametrize(("model", "free"), [("ldst", []), ("nic", ["0>2"])])
+def test_no_fence_and_no_adapter_waits_for_a_non_blocking_get(model, free):
+    async def program(rank, row, cell):
+        await rank.get(row[0], row.at(1)[0], nbi=True)
+        await rank.fence()
+        await rank.notify(cell.at(1)[0])
+        await rank.store(row[0], 7)
+        await rank.quiet()
+
+    played = Played(only(0, program), [KNOWN, CELL], 0, 0, 0, 0, model=model)
+    assert played.landings(4) == ["0>0", *free, "0>3"]
+    assert [event.op.kind for event in played.events][-1] == "quiet"
+
+
+@pytest.mark.parametrize("model", LATE)
+def test_l6_what_a_rank_issues_after_a_local_store_lands_after_it(model):
+    async def beside(rank, row):
+        await rank.get(row[0], row.at(1)[0], nbi=True)
+
+    async def program(rank, row):
+        await rank.store(row[0:2], np.array([7, 7], np.int32))
+        await rank.store(row[1], 1, atomic="add")
+        await rank.join(await rank.start(beside, row))
+        await rank.quiet(scope="rank")
+        return (await rank.load(row[0:2])).tolist()
+
+    played = Played(only(0, program), [KNOWN], 0, 0, 0, "0.1", "0.1>0", model=model)
+    assert played.landings(5) == ["0>0"]  # the get is fetched, and waits as the add does
+    assert played.outputs[0] == [0, 8]
+
+
+@pytest.mark.parametrize(("scope", "steps"), [("stream", 1), ("rank", 0)])
+def test_a_quiet_of_the_rank_waits_for_all_its_streams(scope, steps):
+    async def beside(rank, row):
+        await rank.put(row.at(1)[0], 7)
+
+    async def program(rank, row):
+        await rank.join(await rank.start(beside, row))
+        await rank.quiet(scope=scope)
+
+    played = Played(only(0, program), [KNOWN], 0, "0.1", 0, 0)
+    quiet = [event.op.kind for event in played.events].index("quiet")
+    assert len(played.landings(quiet)) == steps
+    assert str(played.events[quiet].op) == ("quiet rank" if scope == "rank" else "quiet")
+
+
+@pytest.mark.parametrize("model", LATE)
+def test_a_notify_after_stores_waits_for_no_put(model):
+    async def program(rank, row, cell):
+        await rank.put(row.at(1)[0], 7)
+        await rank.store(row.at(1)[1], 7)
+        await rank.store(row[2], 7)
+        await rank.notify(cell.at(1)[0], order="stores")
+
+    played = Played(only(0, program), [KNOWN, CELL], 0, 0, 0, 0, "0>1", "0>2", model=model)
+    assert played.landings(4) == ["0>0", "0>1", "0>2"]
+    assert played.landings(6) == ["0>0", "0>3"]
+
+
+@pytest.mark.parametrize(("model", "waits"), [("ldst", False), ("nic", True)])
+def test_a_put_to_oneself_is_there_at_once_only_without_an_adapter(model, waits):
+    async def program(rank, row):
+        await rank.put(row.at(0)[0], 7)
+        return int(await rank.load(row[0]))
+
+    played = Played(only(0, program), [KNOWN], 0, 0, model=model)
+    assert played.outputs[0] == (0 if waits else 7)
+
+
+def test_a_signal_behind_a_copy_is_seen_by_its_own_actor_when_it_lands():
+    async def program(rank, row, cell):
+        await rank.store(row[1], 7)
+        await rank.put(row.at(0)[0], row[1], nbi=True)
+        await rank.notify(cell[0])
+        await rank.notify(cell[1], order="relaxed")
+        tests = [await rank.test(cell[0] >= 1), await rank.test(cell[1] >= 1)]
+        await rank.wait(cell[0] >= 1)
+        return *tests, int(await rank.load(row[0]))
+
+    played = Played(only(0, program), [KNOWN, CELL], 0, 0, 0, 0, 0, 0, 0, model="ldst")
+    assert played.outputs[0] == (False, True, 7)
+    links = {event.op.link for event in played.events if event.op.kind == "land" and event.op.cell is not None}
+    assert links == {"", "queued"}
+
+
+@pytest.mark.parametrize(
+    ("operation", "reason"),
+    [
+        (lambda rank, cell: rank.quiet(scope="world"), "quiet of scope='world'; use 'stream' or 'rank'"),
+        (lambda rank, cell: rank.notify(cell[0], order="late"), "order='late'; use 'release', 'stores' or 'relaxed'"),
+    ],
+)
+def test_words_that_are_none_are_refused(operation, reason):
+    with pytest.raises(KernelError, match=reason):
+        Played(only(0, operation), [CELL])

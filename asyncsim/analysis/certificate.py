@@ -16,7 +16,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.analysis.edges import edges_of
+from asyncsim.analysis.edges import edges_of, within_ranks
 from asyncsim.analysis.order import order_of
 from asyncsim.analysis.streams import ALWAYS, DOWN, Streams
 from asyncsim.trace.conflict import present_accesses
@@ -203,6 +203,7 @@ def _enabling(streams: Streams) -> list[list[int]]:
         for source in needs if source[0] != place[0]
     }  # fmt: skip
     downwards = {slot for slot, history in streams.histories.items() if history.is_read_downwards}
+    sources |= {streams.issue(landing) for landing, _ in within_ranks(streams)}
     return [
         [
             index

@@ -11,7 +11,25 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from asyncsim.trace.conflict import changes_commute
-from asyncsim.trace.op import FENCE, FETCH, JOIN, LOCAL, NOTIFY, PUT_SIGNAL, QUIET, SET, START, SYNC, WAIT
+from asyncsim.trace.op import (
+    FENCE,
+    FETCH,
+    GET,
+    JOIN,
+    LAND,
+    LOCAL,
+    NOTIFY,
+    PUT_SIGNAL,
+    QUIET,
+    REMOTE_STORE,
+    SET,
+    START,
+    STORE,
+    STORES,
+    SYNC,
+    WAIT,
+    WHOLE_RANK,
+)  # fmt: skip
 from asyncsim.trace.region import spans_overlap
 
 if TYPE_CHECKING:
@@ -68,25 +86,36 @@ def _meet(streams: Streams, edges: Edges, parties: list[Place], started: dict[in
                 edges[place].append(before)
 
 
-def stores_of_one_rank(streams: Streams) -> list[tuple[Place, Place]]:
-    """Return the pairs of landings of local stores to one place by different tasks of one rank.
+def within_ranks(streams: Streams) -> list[tuple[Place, Place]]:
+    """Return what may need a landing of another task of its rank, each as (the landing, what may need it).
 
-    Peers see them in the order of issue (L6): where one is issued first in every schedule, its landing is
-    needed by the other's. Which these are only the order can tell; see `asyncsim.analysis.order`.
+    A rank's order at its own places holds (L6): what lands at a place after a local store there was issued, lands
+    after it. And a quiet of the whole rank needs what was issued before it. So the need is there where the one is
+    issued before the other in every schedule; which these are only the order can tell: see `asyncsim.analysis.order`.
     """
-    stores: dict[int, list[tuple[Place, Op]]] = defaultdict(list)
-    for number, issuer in enumerate(streams.issuer):
-        op = streams.events[number][-1].op if issuer is not None else None
-        if op is not None and op.link == LOCAL:
-            stores[op.accesses[0].region.slot].append(((number, len(streams.events[number]) - 1), op))
-    return [
-        (x, y)
-        for landings in stores.values()
-        for x, one in landings
-        for y, other in landings
-        if streams.issue(x)[0] != streams.issue(y)[0]
-        and spans_overlap(one.accesses[0].region.spans, other.accesses[0].region.spans)
-    ]
+    if not streams.model.late:
+        return []
+    data: dict[int, list[Place]] = defaultdict(list)
+    landings: dict[int, list[Place]] = defaultdict(list)
+    quiets: list[Place] = []
+    for number, stream in enumerate(streams.events):
+        last = (number, len(stream) - 1)
+        if streams.issuer[number] is None:
+            quiets += [(number, at) for at, event in enumerate(stream) if event.op.link == WHOLE_RANK]
+            continue
+        landings[streams.actors[number].rank].append(last)
+        if stream[-1].op.kind == LAND and stream[-1].op.accesses:
+            data[stream[-1].op.accesses[0].region.slot].append(last)
+    found = [(x, y) for own in data.values() for x in own for y in own if _keeps_back(streams, x, y)]
+    found += [(x, y) for y in quiets for x in landings[streams.actors[y[0]].rank]]
+    return [(x, y) for x, y in found if streams.issue(x)[0] != streams.issue(y)[0]]
+
+
+def _keeps_back(streams: Streams, x: Place, y: Place) -> bool:
+    """Say whether a landing is of a local store at a place where the other one, of its rank, lands, too."""
+    one, other = streams.event(x).op, streams.event(y).op
+    same = one.link == LOCAL and one.actor.rank == other.actor.rank
+    return same and spans_overlap(one.accesses[0].region.spans, other.accesses[0].region.spans)
 
 
 class _Issuer:
@@ -94,13 +123,18 @@ class _Issuer:
 
     def __init__(self, streams: Streams, edges: Edges, wires: dict[Place, list[int]], number: int) -> None:
         self._streams = streams
+        self._model = streams.model
         self._edges = edges
         self._wires = wires
         self._number = number
         self._unordered: list[Place] = []
         """Landings since the last release or quiet, and that release: whoever needs all older ones needs these."""
-        self._places: dict[int, list[tuple[Place, Op]]] = defaultdict(list)
-        """Landings by window slot (or, negative, by cell), for those that keep order."""
+        self._got: list[Place] = []
+        """Landings of non-blocking gets since the last quiet that no release needs."""
+        self._stores: list[Place] = []
+        """Landings of stores since the last quiet."""
+        self._places: dict[int, list[tuple[Place, Op, Op]]] = defaultdict(list)
+        """Landings by window slot (or, negative, by cell), each with its issue: for those that keep order."""
         self._now: dict[int, list[Place]] = defaultdict(list)
         self._before_fence: dict[int, list[Place]] = {}
         """Landings by destination: of this fence generation, and of the last one that has any."""
@@ -115,56 +149,69 @@ class _Issuer:
                         self._before_fence[destination] = landings
                 self._now = defaultdict(list)
             elif op.kind == QUIET:
-                self._edges[self._number, index] += self._unordered
-                self._unordered = []
-            elif op.kind == WAIT and op.consume and op.cell is not None and self._streams.model.place_order:
+                self._edges[self._number, index] += self._unordered + self._got
+                self._unordered, self._got, self._stores = [], [], []
+            elif op.kind == WAIT and op.consume and op.cell is not None and self._model.place_order:
                 self._edges[self._number, index] += [
-                    place for place, other in self._places[-1 - op.cell.slot] if other.how == SET
+                    place for place, other, _ in self._places[-1 - op.cell.slot] if other.how == SET
                 ]
             self._issue((self._number, index), op)
 
     def _issue(self, issue: Place, op: Op) -> None:
-        data: list[Place] = []
+        landings: list[Place] = []
         for wire in self._wires.get(issue, ()):
             steps = self._streams.events[wire]
             landing = (wire, len(steps) - 1)
             self._edges[wire, 0].append(issue)
-            if steps[0].op.kind == FETCH and self._streams.model.forwarding:  # L5
+            if steps[0].op.kind == FETCH and self._model.forwarding:  # L5
                 self._edges[wire, 0] += self._touching(steps[0].op)
             if op.kind == NOTIFY and not op.relaxed:  # L4
                 self._edges[landing] += self._unordered
                 self._unordered = []
+            if op.link == STORES:  # L4
+                self._edges[landing] += self._stores
             if steps[-1].op.cell is not None and op.kind == PUT_SIGNAL:  # L1
-                self._edges[landing] += data
-            self._order(landing, steps[-1].op)
-            data.append(landing)
-        for landing in data:
-            self._unordered.append(landing)
+                self._edges[landing] += landings
+            self._order(landing, steps[-1].op, op)
+            landings.append(landing)
+            if op.kind in (STORE, REMOTE_STORE) or steps[-1].op.link == LOCAL:
+                self._stores.append(landing)
+        if _gets(op) and not self._model.forwarding:
+            self._got += landings
+        else:
+            self._unordered += landings
 
-    def _order(self, landing: Place, op: Op) -> None:
+    def _order(self, landing: Place, op: Op, issue: Op) -> None:
         """Add L2, L3 and L6 among the issuer's own, then let the landing count for the later ones."""
-        destination = op.cell.owner if op.cell is not None else op.accesses[0].region.owner
-        self._edges[landing] += self._before_fence.get(destination, ())  # L3
-        self._now[destination].append(landing)
+        if not _gets(issue):
+            destination = op.cell.owner if op.cell is not None else op.accesses[0].region.owner
+            self._edges[landing] += self._before_fence.get(destination, ())  # L3
+            self._now[destination].append(landing)
         if op.cell is not None:
             slot = -1 - op.cell.slot
-            if self._streams.model.place_order:
-                self._edges[landing] += [at for at, other in self._places[slot] if not changes_commute(other, op)]
+            if self._model.place_order:
+                self._edges[landing] += [at for at, other, _ in self._places[slot] if not changes_commute(other, op)]
         else:
             slot = op.accesses[0].region.slot
             self._edges[landing] += [
                 at
-                for at, other in self._places[slot]
-                if (self._streams.model.place_order or (other.link and op.link))  # L2; L6 for local stores
+                for at, other, older in self._places[slot]
+                if (self._model.place_order or other.link == LOCAL)  # L2; L6
+                and not _gets(older)
                 and spans_overlap(other.accesses[0].region.spans, op.accesses[0].region.spans)
                 and not changes_commute(other, op)
             ]
-        self._places[slot].append((landing, op))
+        self._places[slot].append((landing, op, issue))
 
     def _touching(self, fetch: Op) -> list[Place]:
         region = fetch.accesses[0].region
         return [
             at
-            for at, other in self._places[region.slot]
-            if other.accesses and spans_overlap(other.accesses[0].region.spans, region.spans)
+            for at, other, older in self._places[region.slot]
+            if other.accesses and not _gets(older) and spans_overlap(other.accesses[0].region.spans, region.spans)
         ]
+
+
+def _gets(op: Op) -> bool:
+    """Say whether an operation is a non-blocking get, which a quiet alone completes."""
+    return op.kind == GET and op.late

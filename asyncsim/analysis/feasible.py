@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from asyncsim.trace.event import Event, Trace
-from asyncsim.trace.late import landings_of, model_of
-from asyncsim.trace.op import FETCH, JOIN, LAND, LOCAL, NOTIFY, PUT_SIGNAL, SET, START, SYNC, TEST, WAIT, Op
+from asyncsim.trace.landing import landings_of
+from asyncsim.trace.late import model_of
+from asyncsim.trace.op import FETCH, JOIN, LAND, NOTIFY, PUT_SIGNAL, SET, START, SYNC, TEST, WAIT, Op
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from asyncsim.trace.late import Landing
+    from asyncsim.trace.landing import Landing
     from asyncsim.trace.region import Cell
     from asyncsim.trace.world import Actor
 
@@ -186,7 +187,7 @@ class Progress:
         if not self.exact:
             yield from self._landings_by_issue.get(f"{op.actor.name}>{index}", ())
             return
-        for landing in landings_of(op, index, self.model.atom):
+        for landing in landings_of(op, index, self.model):
             if landing.source is not None:
                 yield replace(event, op=Op(landing.actor, FETCH, landing.source.reads, call=op.call), have=None)
             yield replace(event, op=_landing_op(landing, op), have=None if landing.cell is None else have)
@@ -202,7 +203,7 @@ def _landing_op(landing: Landing, op: Op) -> Op:
     accesses = () if landing.access is None else (landing.access,)
     return Op(
         landing.actor, LAND, accesses, landing.cell, landing.how, landing.amount, call=op.call,
-        link=LOCAL if landing.local else "",
+        link=landing.link,
     )  # fmt: skip
 
 

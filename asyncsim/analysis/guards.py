@@ -49,12 +49,15 @@ def sure_value(streams: Streams, wait: Wait, epoch: Epoch) -> int:
     return value
 
 
-def own_credits(streams: Streams, wait: Wait, epoch: Epoch) -> int:
-    """Return the credits that are sure for the wait, and have been counted when it is reached."""
-    return sum(max(amount * wait.sign, 0) for amount in _own_adds(streams, wait, epoch))
+def own_credits(streams: Streams, wait: Wait, epoch: Epoch, *, queued: bool = False) -> int:
+    """Return the credits that are sure for the wait, and have been counted when it is reached.
+
+    With `queued` those alone that came behind a copy, so that even their own actor saw them when they landed.
+    """
+    return sum(max(amount * wait.sign, 0) for amount in _own_adds(streams, wait, epoch, queued=queued))
 
 
-def _own_adds(streams: Streams, wait: Wait, epoch: Epoch) -> list[int]:
+def _own_adds(streams: Streams, wait: Wait, epoch: Epoch, *, queued: bool = False) -> list[int]:
     """Return the amounts that are sure for the wait: of its own actor, in program order."""
     actor, index = wait.place
     own = streams.issued(epoch).get(actor)
@@ -64,7 +67,8 @@ def _own_adds(streams: Streams, wait: Wait, epoch: Epoch) -> list[int]:
     if not streams.model.late:
         return own.amounts[:before]
     adds = zip(own.places[:before], own.amounts, strict=False)
-    return [amount for place, amount in adds if streams.relation(wait.place, place) == "sure"]
+    sure = ((place, amount) for place, amount in adds if streams.relation(wait.place, place) == "sure")
+    return [amount for place, amount in sure if not queued or streams.is_queued(place[0])]
 
 
 def needed(wait: Wait, sure: int) -> int | None:
@@ -154,7 +158,8 @@ class Guards:
         if streams.model.late and streams.model.forwarding:
             opener = epoch.opener
             own = opener is not None and streams.relation(wait.place, opener) == "sure"
-            goals[epoch.number] = Goal(need, wait.place[0], own, down=down)
+            counted = own_credits(streams, wait, epoch, queued=True)
+            goals[epoch.number] = Goal(need + counted, wait.place[0], own, down=down)
         else:
             goals[epoch.number] = Goal(need + own_credits(streams, wait, epoch), down=down)
         return True

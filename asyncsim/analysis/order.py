@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from asyncsim.analysis.clocks import Clocks, required_notifies
-from asyncsim.analysis.edges import edges_of, stores_of_one_rank
+from asyncsim.analysis.edges import edges_of, within_ranks
 from asyncsim.analysis.frontiers import Frontiers
 from asyncsim.analysis.guards import Guards, first_way, needed, sure_value
 from asyncsim.analysis.precede import may_be_current, most_credits, precedes
@@ -98,16 +98,16 @@ def _order(streams: Streams, edges: Edges, *, clocks: bool) -> tuple[Order, Guar
     # Clocks know one producer a cell and program order; landings, starts and joins are edges.
     if clocks and not edges and (required := required_notifies(streams, guards)) is not None:
         return Clocks(streams, required), guards
-    stores = stores_of_one_rank(streams) if streams.model.late else []
+    within = within_ranks(streams)
     while True:
         order = _frontiers(streams, guards, edges)
         # Without these edges everybody only gets further, so what is in order now stays in order with them.
-        sure = [(x, y) for x, y in stores if precedes(order, streams.issue(x), streams.issue(y))]
+        sure = [(x, y) for x, y in within if precedes(order, streams.issue(x), streams.issue(y))]
         if not sure:
             return order, guards
         for x, y in sure:
             edges.setdefault(y, []).append(x)
-            stores.remove((x, y))
+            within.remove((x, y))
         guards = Guards(streams)
 
 

@@ -158,7 +158,7 @@ class Pass:
             down = sync.credits < 0
             come = self._debits if down else self._credits
             come[sync.epoch] += abs(sync.credits)
-            if self._forwarded:
+            if self._forwarded and not sync.queued:
                 self._own[sync.place[0], sync.epoch, down] += abs(sync.credits)
         else:
             return []

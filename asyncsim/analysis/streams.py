@@ -19,8 +19,9 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from asyncsim.trace.event import DEADLOCK
-from asyncsim.trace.late import index_of, model_of
-from asyncsim.trace.op import LAND, NOTIFY, PUT_SIGNAL, QUIET, SET, TEST, WAIT
+from asyncsim.trace.landing import index_of
+from asyncsim.trace.late import model_of
+from asyncsim.trace.op import LAND, NOTIFY, PUT_SIGNAL, QUEUED, QUIET, SET, TEST, WAIT
 
 if TYPE_CHECKING:
     from asyncsim.trace.event import Event, Trace
@@ -223,7 +224,8 @@ class Streams:
     def relation(self, wait: Place, change: Place) -> str:
         """Say what a change of a cell is to a wait: "sure", "after" it, or "free" to come at any time.
 
-        Own changes before the wait are sure if they are immediate, forwarded, or completed by a quiet.
+        Own changes before the wait are sure if they are immediate, forwarded, or completed by a quiet. What is
+        queued behind a copy is not forwarded.
         """
         actor, index = wait
         owner, at = self.issuer[change[0]] or change
@@ -231,11 +233,15 @@ class Streams:
             return "free"
         if at >= index:
             return "after"
-        if self.issuer[change[0]] is None or self.model.forwarding:
+        if self.issuer[change[0]] is None or (self.model.forwarding and not self.is_queued(change[0])):
             return "sure"
         quiets = self._quiets[actor]
         place = bisect_left(quiets, at)
         return "sure" if place < len(quiets) and quiets[place] < index else "free"
+
+    def is_queued(self, actor: int) -> bool:
+        """Say whether an actor is a wire with a signal that comes behind a copy."""
+        return self.events[actor][-1].op.link == QUEUED
 
     def is_pending(self, place: Place) -> bool:
         """Say whether the operation stood at the gate when the run ended."""

@@ -38,6 +38,7 @@ class Sync:
         signal: the landing that changes the cell, if it does not do so itself.
         stops: whether it can be blocked.
         changes: whether it lets others go on, or leaves landings that may be held up.
+        queued: the signal comes behind a copy, so that even its own actor sees it no earlier than it lands.
 
     """
 
@@ -52,6 +53,7 @@ class Sync:
     signal: Place | None = None
     stops: bool = False
     changes: bool = False
+    queued: bool = False
 
 
 def dependants_of(streams: Streams, edges: Edges) -> Dependants:
@@ -87,7 +89,7 @@ def synchronising(streams: Streams, guards: Guards, edges: Edges, dependants: De
                 sync.slot, sync.guard = event.op.cell.slot, tuple(guards.goals[place].items())
             for step in landings.get(place, ()):
                 if step in changes:
-                    sync.signal = step
+                    sync.signal, sync.queued = step, streams.is_queued(step[0])
                 if step in dependants and (step in held_up or step in changes):
                     sync.landings += (step,)
             if (change := changes.get(sync.signal or place)) is not None:

@@ -33,7 +33,7 @@ from asyncsim.certify.coverage import accesses_are_ordered
 from asyncsim.certify.events import Program
 from asyncsim.certify.proof import Proof, replay, take_cuts, take_epochs, take_ways
 from asyncsim.certify.reading import RejectedError, UnreadableError, read
-from asyncsim.certify.streams import check_ranks, link, order_stores
+from asyncsim.certify.streams import check_ranks, link, order_within_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -85,7 +85,7 @@ def certify(lines: Iterable[str]) -> Certified:
     proof = Proof(Program(file.header, streams))
     link(proof.program, streams)
     replay(proof, [(thread, count) for _, line in file.runs for thread, count in line["run"]])
-    order_stores(proof)
+    order_within_ranks(proof)
     take_epochs(proof, file.epochs)
     take_ways(proof, file.ways)
     take_cuts(proof, file.cuts)

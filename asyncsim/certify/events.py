@@ -4,9 +4,13 @@ A landing of an actor waits for
     L1  the data of its own operation, if it is the signal of a put with signal;
     L2  older landings of the actor at the same place (where places keep order; adds commute);
     L3  older landings of the actor at the same rank, from before a fence;
-    L4  all older landings of the actor, if it is a release;
-    L6  older local stores of the actor at the same place;
+    L4  all older landings of the actor, if it is a release; all its older stores, if it is ordered after stores;
+    L6  older local stores of its rank at the same place;
 and L5: a fetch waits for older landings of the actor on what it reads, where writes are forwarded.
+None waits for a non-blocking get, but a release where writes are forwarded; and a get waits for no fence.
+
+Where writes are forwarded an actor sees its own signals from their issue on, but those that come behind a
+non-blocking copy: of these it sees, as all others do, no more than what has landed.
 """
 
 from __future__ import annotations
@@ -23,7 +27,10 @@ MODELS = {"sc": (False, True, True), "ldst": (True, True, True), "nic": (True, F
 READ, WRITE, ADD, SET = "read", "write", "add", "Set"
 COMPARISONS = ("Eq", "Ne", "Gt", "Ge", "Lt", "Le")
 LOADS, STORES, COPIES = ("load", "remote_load"), ("store", "remote_store"), ("get", "put", "put_signal")
+PUTS = ("put", "put_signal")
 SIGNALLING, LINKED = ("notify", "put_signal"), ("start", "join", "sync")
+RANK, AFTER_STORES = "rank", "stores"
+"""The link of a quiet of all streams of a rank; of a notify that lands after what its actor stored, and no put."""
 ALL, OWN, PEERS = "all", "own", "peers"
 """In whose eyes an access happens: a local store is seen by its own rank at once, by peers when it lands."""
 MOST = 5_000_000
@@ -66,6 +73,7 @@ class Event:
         amount: what it compares with.
         change: what it adds to the cell, or...
         sets: ... puts there.
+        queued: a signal behind a copy, which its own actor sees no earlier than others.
         step: its place in the run.
 
     """
@@ -82,6 +90,7 @@ class Event:
     amount: int = 0
     change: int = 0
     sets: bool = False
+    queued: bool = False
     step: int = -1
 
     @property
@@ -102,6 +111,7 @@ class Program:
         actors: how many of the threads are actors.
         signals: the landings at a cell, by actor and cell, in the order of issue.
         quiets: the indexes of each actor's quiets.
+        rank_quiets: the quiets of whole ranks.
 
     """
 
@@ -122,6 +132,7 @@ class Program:
         self.threads: list[list[Event]] = [[] for _ in streams]
         self.signals: dict[tuple[int, int], list[Event]] = defaultdict(list)
         self.quiets: list[list[int]] = [[] for _ in streams]
+        self.rank_quiets: list[Event] = []
         self._room = MOST
         for number, stream in enumerate(streams):
             walk = _Walk(self, number, stream["rank"])
@@ -148,9 +159,17 @@ class _Walk:
         self.number = number
         self.rank = rank
         self.unordered: list[Event] = []
+        self.got: list[Event] = []
+        self.stored: list[Event] = []
         self.data: dict[int, list[tuple[Event, Access]]] = defaultdict(list)
         self.now: dict[int, list[Event]] = defaultdict(list)
         self.fenced: dict[int, list[Event]] = {}
+        self.copies: set[Event] = set()
+        """Landings of copies, and of signals behind them, since the last quiet."""
+        self.copied: set[int] = set()
+        """The ranks where these land, gets aside, since the last fence, and..."""
+        self.fenced_copied: set[int] = set()
+        """... before it."""
 
     def step(self, op: dict[str, Any]) -> None:
         """Take the next operation."""
@@ -162,27 +181,40 @@ class _Walk:
         accesses = [self._access(*access) for access in op.get("access", ())]
         if not _makes_sense(op, [access.mode for access in accesses]) or cell >= len(program.cells):
             raise RejectedError(f"{event} makes no sense")
-        if op.get("consume"):
-            event.change = -amount
-            if program.late and program.place_order:  # it acts at once, and must not overtake
-                program.need(event, [other for other in program.signals[self.number, cell] if other.sets])
-        elif kind == "quiet":
-            program.need(event, self.unordered)
-            self.unordered = []
-            program.quiets[self.number].append(event.index)
-        elif kind == "fence":
-            self.fenced |= self.now
-            self.now = defaultdict(list)
+        self._order(event, op)
         if not program.late or kind in (*LOADS, "wait", "test"):
             event.accesses = accesses
             if kind in SIGNALLING:
                 event.change, event.sets = amount, event.how == SET
             return
         landings = self._copy(event, accesses, late=op.get("late", False)) if accesses else []
+        if kind in STORES or any(access.eyes == OWN for access in event.accesses):
+            self.stored += landings
         if kind in SIGNALLING:
-            landings.append(self._signal(event, landings, release=kind == "notify" and not op.get("relaxed")))
+            landings.append(self._signal(event, landings, op))
             event.cell = -1
-        self.unordered += landings
+        for landing in landings:
+            (self.got if is_get(landing) and not program.forwarding else self.unordered).append(landing)
+
+    def _order(self, event: Event, op: dict[str, Any]) -> None:
+        """Take what an operation orders, or has to wait for."""
+        program = self.program
+        if op.get("consume"):
+            event.change = -event.amount
+            if program.late and program.place_order:  # it acts at once, and must not overtake
+                program.need(event, [other for other in program.signals[self.number, event.cell] if other.sets])
+        elif event.kind == "quiet":
+            program.need(event, self.unordered + self.got)
+            self.unordered, self.got, self.stored = [], [], []
+            self.copies, self.copied, self.fenced_copied = set(), set(), set()
+            program.quiets[self.number].append(event.index)
+            if op.get("link"):
+                program.rank_quiets.append(event)
+        elif event.kind == "fence":
+            self.fenced |= self.now
+            self.fenced_copied |= self.copied
+            self.copied = set()
+            self.now = defaultdict(list)
 
     def _access(self, window: int, mode: str, ends: list[int]) -> Access:
         program = self.program
@@ -196,7 +228,8 @@ class _Walk:
     def _copy(self, issue: Event, accesses: list[Access], *, late: bool) -> list[Event]:
         """Do what a store, put or get does at its step, and let the data become wires."""
         target = accesses[-1]
-        local = target.mode == WRITE and self.program.windows[target.window][0] == self.rank and not late
+        own = target.mode == WRITE and self.program.windows[target.window][0] == self.rank and not late
+        local = own and (issue.kind not in PUTS or self.program.forwarding)  # else it goes through an adapter
         issue.accesses = [] if late else accesses[:-1]
         if target.mode == READ:  # a copy of elements onto themselves
             issue.accesses.append(target)
@@ -215,20 +248,25 @@ class _Walk:
         if source is not None:
             wire.append(Event(number, 0, self.rank, "fetch", issue, [issue], [source]))
             if program.forwarding:  # L5
-                program.need(wire[0], [other for other, at in self.data[source.window] if at.overlaps(source)])
+                older = [(other, at) for other, at in self.data[source.window] if not is_get(other)]
+                program.need(wire[0], [other for other, at in older if at.overlaps(source)])
         landing = Event(number, len(wire), self.rank, "land", issue, wire[:] or [issue], [target])
         older = self.data[target.window]
         for other, at in older:
-            ordered = program.place_order or at.eyes == target.eyes == PEERS  # L2, L6
+            ordered = (program.place_order and not is_get(other)) or at.eyes == PEERS  # L2, L6
             if ordered and not at.mode == target.mode == ADD and at.overlaps(target):
                 program.need(landing, [other])
         older.append((landing, target))
         program.threads.append([*wire, landing])
-        self._fence(landing, program.windows[target.window][0])
+        if wire:
+            self.copies.add(landing)
+        if not is_get(landing):
+            self._fence(landing, program.windows[target.window][0])
         return landing
 
-    def _signal(self, issue: Event, data: list[Event], *, release: bool) -> Event:
+    def _signal(self, issue: Event, data: list[Event], op: dict[str, Any]) -> Event:
         program, cell, sets = self.program, issue.cell, issue.how == SET
+        release = issue.kind == "notify" and not op.get("relaxed")
         landing = Event(
             len(program.threads), 0, self.rank, "land", issue, [issue], cell=cell, change=issue.amount, sets=sets
         )
@@ -237,6 +275,8 @@ class _Walk:
         if release:  # L4
             program.need(landing, self.unordered)
             self.unordered = []
+        if op.get("link") == AFTER_STORES:  # L4
+            program.need(landing, self.stored)
         older = program.signals[self.number, cell]
         program.need(landing, [other for other in older if program.place_order and (other.sets or sets)])  # L2
         older.append(landing)
@@ -246,6 +286,17 @@ class _Walk:
     def _fence(self, landing: Event, destination: int) -> None:
         self.program.need(landing, self.fenced.get(destination, []))  # L3
         self.now[destination].append(landing)
+        if self._is_behind(landing, destination):
+            landing.queued = True
+            self.copies.add(landing)
+        if landing in self.copies:
+            self.copied.add(destination)
+
+    def _is_behind(self, landing: Event, destination: int) -> bool:
+        """Say whether a signal comes behind a copy, in a model where otherwise its actor would see it at once."""
+        if landing.cell < 0 or not self.program.forwarding:
+            return False
+        return destination in self.fenced_copied or any(other in self.copies for other in landing.needs)
 
     def _pieces(self, access: Access) -> list[Access]:
         """Cut what is touched into the pieces that land by themselves."""
@@ -276,6 +327,16 @@ def _makes_sense(op: dict[str, Any], modes: list[str]) -> bool:
         fits = modes[:-1] == [READ] or (len(modes) == 1 and not late)
     else:
         fits = not modes and kind in ("notify", "wait", "test", "fence", "quiet", *LINKED)
+    link = op.get("link", "")
+    linked = bool(link) if kind in LINKED else link in ("", _WORDS.get(kind, ""))
     known = ("AtomicAdd", SET) if kind in SIGNALLING else COMPARISONS if kind in ("wait", "test") else ("",)
     placed = (how != "") == (op.get("cell", -1) >= 0) and (kind == "wait" or not op.get("consume"))
-    return fits and how in known and placed and (kind in LINKED) == bool(op.get("link"))
+    return fits and how in known and placed and linked and (link != AFTER_STORES or op.get("relaxed", False))
+
+
+_WORDS = {"quiet": RANK, "notify": AFTER_STORES}
+
+
+def is_get(landing: Event) -> bool:
+    """Say whether a landing brings what a non-blocking get fetched."""
+    return landing.index > 0 and landing.issue is not None and landing.issue.kind == "get"

@@ -103,7 +103,8 @@ class Proof:
     def relation(self, wait: Event, change: Event) -> str:
         """Say what a change of its cell is to a wait: "sure", "after" it, or "free" to come at any time.
 
-        Own changes before the wait are sure if they act at once, are forwarded, or a quiet completed them.
+        Own changes before the wait are sure if they act at once, are forwarded, or a quiet completed them. What is
+        queued behind a copy is not forwarded.
         """
         issue = change.issue or change
         if issue.thread != wait.thread:
@@ -113,7 +114,8 @@ class Proof:
         quiets = self.program.quiets[wait.thread]
         at = bisect_left(quiets, issue.index)
         quiet = at < len(quiets) and quiets[at] < wait.index
-        return "sure" if change.issue is None or self.program.forwarding or quiet else "free"
+        forwarded = self.program.forwarding and not change.queued
+        return "sure" if change.issue is None or forwarded or quiet else "free"
 
     def sign(self, wait: Event) -> int:
         """Return 1 if what is added is a credit to the wait, -1 if what is taken away is."""
@@ -231,7 +233,7 @@ def seen(proof: Proof, wait: Event) -> int:
     base, _, adds = proof.history[wait.cell][-1]
     value = base + sum(add.change for add in adds)
     for own in proof.program.signals[wait.thread, wait.cell] if proof.program.forwarding else ():
-        if own.issue is not None and own.step < 0 <= own.issue.step:
+        if own.issue is not None and own.step < 0 <= own.issue.step and not own.queued:
             value = own.change if own.sets else value + own.change
     return value
 

@@ -1,8 +1,9 @@
 """Streams: edges between actors of one rank, by starting, joining and meeting, and by their local stores.
 
-Peers see the local stores of one rank to one place in the order of issue (L6), whichever of its actors
-issued them. What is issued first in every schedule is taken from program order, starting, joining and
-meeting alone: that two actors are ordered by signals would have to be proved before it could be used.
+What lands at a place of one rank after a local store there was issued, lands after that store (L6), whichever
+of its actors issued the two. And a quiet of the whole rank waits for what was issued before it. What is issued
+first in every schedule is taken from program order, starting, joining and meeting alone: that two actors are
+ordered by signals would have to be proved before it could be used.
 """
 
 from __future__ import annotations
@@ -60,29 +61,36 @@ def _meet(program: Program, parties: list[Event], started: dict[int, Event]) -> 
                 program.need(event, [came])
 
 
-def order_stores(proof: Proof) -> None:
-    """Add the edges between landings of local stores by different actors of one rank."""
+def order_within_ranks(proof: Proof) -> None:
+    """Add the edges between different actors of one rank that its own places, and its quiets, ask for."""
     program = proof.program
     actors = Counter(stream[0].rank for stream in program.threads[: program.actors] if stream)
-    stores: dict[int, list[Event]] = defaultdict(list)
-    for event in proof.run:
-        if actors[event.rank] > 1 and any(access.eyes == PEERS for access in event.accesses):
-            stores[event.accesses[0].window].append(event)
-    if not stores:
-        return
-    clocks = _clocks(proof)
-    for landings in stores.values():
-        program.spend(len(landings) ** 2)
-        for y in landings:
-            needed = [x for x in landings if _is_first(x, y, clocks) and x.accesses[0].overlaps(y.accesses[0])]
-            if any(x.step > y.step for x in needed):
-                raise RejectedError(f"the run takes {y} before an older local store")
-            program.need(y, needed)
+    landings = [event for event in proof.run if event.kind == "land" and actors[event.rank] > 1]
+    data: dict[int, list[Event]] = defaultdict(list)
+    for event in landings:
+        for access in event.accesses:
+            if program.windows[access.window][0] == event.rank:
+                data[access.window].append(event)
+    found: list[tuple[Event, list[Event]]] = []
+    for own in data.values():
+        stores = [x for x in own if x.accesses[0].eyes == PEERS]
+        program.spend(len(stores) * len(own))
+        found += [(y, [x for x in stores if x.accesses[0].overlaps(y.accesses[0])]) for y in own]
+    for quiet in program.rank_quiets:
+        program.spend(len(landings))
+        found.append((quiet, [x for x in landings if x.rank == quiet.rank]))
+    clocks = _clocks(proof) if any(older for _, older in found) else {}
+    for y, older in found:
+        needed = [x for x in older if _is_first(x, y, clocks)]
+        if any(x.step > y.step for x in needed):
+            raise RejectedError(f"the run takes {y} before what another actor of its rank issued earlier")
+        program.need(y, needed)
 
 
 def _is_first(x: Event, y: Event, clocks: dict[Event, list[int]]) -> bool:
-    one, other = x.issue, y.issue
-    if one is None or other is None or one.thread == other.thread:
+    """Say whether what leaves x is done before y, or what leaves that, by different actors."""
+    one, other = x.issue, y.issue or y
+    if one is None or one.thread == other.thread:
         return False
     return clocks[other][one.thread] > one.index
 

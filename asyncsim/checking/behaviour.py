@@ -23,7 +23,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.checking.relation import Relation, both_add
-from asyncsim.trace.op import LAND, POLL, SET, WAIT
+from asyncsim.trace.op import LAND, POLL, QUIET, SET, WAIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -175,7 +175,7 @@ def _key(op: Op) -> Any:  # noqa: ANN401 - a key
 def _late_key(op: Op) -> Any:  # noqa: ANN401 - a key
     """Return the same where writes land late: there it matters who asks, and what lands."""
     issuer = op.actor.name.partition(">")[0]
-    return (_key(op), op.kind, issuer, op.deferred, op.late, op.link if op.kind == LAND else "")
+    return (_key(op), op.kind, issuer, op.deferred, op.late, op.link if op.kind in (LAND, QUIET) else "")
 
 
 def _lasting_key(op: Op, *, late: bool) -> Any:  # noqa: ANN401 - a key

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 from asyncsim.checking.contents import Contents
 from asyncsim.checking.met import Meetings
 from asyncsim.checking.prefixes import Learnt, Prefix, Step
-from asyncsim.checking.relation import BLOCKING, Relation, holds
+from asyncsim.checking.relation import Relation, can_be_kept, holds
 from asyncsim.checking.trail import Trail, members
 from asyncsim.trace.errors import DivergenceError
 from asyncsim.trace.late import model_of
@@ -237,14 +237,14 @@ class Tree:
         """Plan what the races of the present execution ask for."""
         self.meetings.take(self.trail, self._shared)
         for step, op in enumerate(self.trail.ops):
-            if op.kind in BLOCKING:
+            if can_be_kept(op):
                 self._undo_before_wait(op, step)
             elif step >= self._shared:
                 for other in self._on_path(self.trail.races[step]):
                     past = self.trail.before[step] & self.trail.since(other)
                     self._plan_towards(other, past, op.actor.name)
         for op in waiting:
-            if op.kind in BLOCKING:
+            if can_be_kept(op):
                 self._undo_before_wait(op, None)
 
     @property

@@ -26,7 +26,20 @@ from typing import TYPE_CHECKING
 
 from asyncsim.machine.effect import COMPARE
 from asyncsim.trace.conflict import accesses_conflict, conflict, stores_locally
-from asyncsim.trace.op import FETCH, LAND, LOCAL, NOTIFY, POLL, PUT_SIGNAL, SET, TEST, WAIT
+from asyncsim.trace.op import (
+    FETCH,
+    LAND,
+    LOCAL,
+    NOTIFY,
+    POLL,
+    PUT_SIGNAL,
+    QUEUED,
+    QUIET,
+    SET,
+    TEST,
+    WAIT,
+    WHOLE_RANK,
+)  # fmt: skip
 from asyncsim.trace.region import ADD, READ, spans_overlap
 
 if TYPE_CHECKING:
@@ -39,8 +52,6 @@ if TYPE_CHECKING:
 Place = tuple[str, int]
 """A window of a rank, or a cell, by its slot. Operations without a common place do not depend on each other."""
 
-BLOCKING = (WAIT, POLL)
-"""What can be ready, and then no longer, without having been executed."""
 _CHANGING = (NOTIFY, PUT_SIGNAL, LAND)
 _RISING, _FALLING = ("Ge", "Gt"), ("Le", "Lt")
 
@@ -75,6 +86,8 @@ class Relation:
             return False
         if conflict(a, b) or _sums_depend(a, b) or self.eyes_meet(a, b) or self.eyes_meet(b, a):
             return True
+        if _meet_at_quiet(a, b) or _meet_at_quiet(b, a):
+            return True
         if not both_add(a, b):
             return False
         return self.may_overflow(a) or self._take_away(a, b)
@@ -90,23 +103,29 @@ class Relation:
         return op.cell is not None and op.cell.slot in self.tight and not op.cell.wrap
 
     def sees_at_issue(self, op: Op, landing: Op) -> bool:
-        """Say whether `landing` brings a signal that the actor of `op` has seen since it issued it itself."""
-        return self.forwards and landing.actor.wire and landing.cell is not None and _issuer(landing) == op.actor.name
+        """Say whether `landing` brings a signal that the actor of `op` has seen since it issued it itself.
+
+        A signal that is queued behind a copy it has not.
+        """
+        return self.forwards and _carries_signal(landing) and _issuer(landing) == op.actor.name
 
     def eyes_meet(self, a: Op, b: Op) -> bool:
-        """Say whether an actor that sees its own writes at once can tell in which order `a` and `b` came.
+        """Say whether a rank can tell in which order `a` and `b` came, though what they do is not there yet.
 
-        That is so for a fetch and what the actor issued after the copy (what it issued before must land
-        first); for its late add and a local store of another stream, of which it sees the later one
-        on top; and, once it has such an add under way, for what it reads and the landing of such a
-        store, which takes the store out from on top of the add.
+        That is so for what lands late at its own place and a local store of another stream there: of the
+        two, whatever was issued after the store lands after it. And for an actor that sees its own writes
+        at once it is so for a fetch and what the actor issued after the copy (what it issued before must land
+        first); and, once it has a late add to its own rank under way, for what it reads and the landing of such
+        a store, which takes the store out from on top of the add.
         """
-        if not self.forwards or a.actor.rank != b.actor.rank:
+        if a.actor.rank != b.actor.rank:
+            return False
+        if _lands_at_home(a) and b.deferred and b.accesses and stores_locally(b):
+            return _any_conflict(a.accesses[-1:], b.accesses[-1:])
+        if not self.forwards:
             return False
         if a.kind == FETCH and b.deferred and _issuer(a) == b.actor.name and not b.late:
             return _any_conflict(a.accesses, b.accesses[-1:])
-        if _adds_to_own(a) and b.deferred and b.accesses and stores_locally(b):
-            return _any_conflict(a.accesses[-1:], b.accesses[-1:])
         if b.kind == LAND and b.link == LOCAL and (_issuer(a), places_of(b)[0]) in self.adding:
             return not a.late and _any_conflict([access for access in a.accesses if access.mode == READ], b.accesses)
         return False
@@ -121,7 +140,7 @@ class Relation:
 
     def may_disable(self, op: Op, wait: Op) -> bool:
         """Say whether in some state a wait or poll can pass before `op`, on which it depends, but not after it."""
-        if wait.kind == POLL:  # what it waits for is code
+        if wait.kind in (POLL, QUIET):  # what a poll waits for is code; and a quiet waits for whatever is under way
             return True
         if changes_cell(op) and op.how == SET:
             # What the waiting actor has added itself may stand on top of what is set.
@@ -172,6 +191,21 @@ class Relation:
         return new
 
 
+def can_be_kept(op: Op) -> bool:
+    """Say whether an operation can be ready, and then no longer, without having been executed."""
+    return op.kind in (WAIT, POLL) or is_rank_quiet(op)
+
+
+def is_rank_quiet(op: Op) -> bool:
+    """Say whether an operation waits for what all streams of its rank have under way."""
+    return op.kind == QUIET and op.link == WHOLE_RANK
+
+
+def _meet_at_quiet(quiet: Op, issue: Op) -> bool:
+    """Say whether one waits for what the other, of another stream of its rank, leaves under way."""
+    return is_rank_quiet(quiet) and issue.deferred and issue.actor.rank == quiet.actor.rank
+
+
 def _only_looks(op: Op) -> bool:
     return op.kind == TEST or (op.kind == WAIT and not op.consume)
 
@@ -179,6 +213,19 @@ def _only_looks(op: Op) -> bool:
 def _issuer(op: Op) -> str:
     """Return the name of the actor whose operation it is, or whose landing."""
     return op.actor.name.partition(">")[0]
+
+
+def _carries_signal(landing: Op) -> bool:
+    """Say whether a landing brings a signal that an actor may see before it lands."""
+    return landing.actor.wire and landing.cell is not None and landing.link != QUEUED
+
+
+def _lands_at_home(op: Op) -> bool:
+    """Say whether an issue leaves data to land at its own rank that the rank does not see before."""
+    if not op.deferred or not op.accesses:
+        return False
+    target = op.accesses[-1]
+    return target.mode != READ and target.region.owner == op.actor.rank and not stores_locally(op)
 
 
 def _adds_to_own(op: Op) -> list[Place]:
@@ -209,10 +256,19 @@ def _sums_depend(a: Op, b: Op) -> bool:
     )
 
 
-def places_of(op: Op) -> list[Place]:
-    """Return where an operation can meet another one."""
+def places_of(op: Op, *, looks: bool = False) -> list[Place]:
+    """Return where an operation can be met by another one; with `looks`, where it meets others.
+
+    The two differ for a quiet of a whole rank alone, which meets what the rank issues, and no other quiet.
+    """
     places = [("window", slot) for slot in dict.fromkeys(access.region.slot for access in op.accesses)]
-    return places if op.cell is None else [*places, ("cell", op.cell.slot)]
+    if op.cell is not None:
+        places.append(("cell", op.cell.slot))
+    if op.deferred:
+        places.append(("quiets" if looks else "issues", op.actor.rank))
+    elif is_rank_quiet(op):
+        places.append(("issues" if looks else "quiets", op.actor.rank))
+    return places
 
 
 def changes_cell(op: Op) -> bool:

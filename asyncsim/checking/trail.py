@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.relation import changes_cell, places_of, value_after
+from asyncsim.checking.relation import changes_cell, is_rank_quiet, places_of, value_after
 from asyncsim.checking.underway import Underway
 from asyncsim.trace.op import JOIN, SET, START, SYNC
 
@@ -93,6 +93,9 @@ class Trail:
             if not before >> other & 1 and self._relation.orders(self.ops[other], op):
                 races.append(other)
                 before |= self.before[other] | 1 << other
+        if is_rank_quiet(op):  # only now, or it would seem that what it waits for had to be issued before it
+            for wire in self._underway.awaited(op):
+                before |= self.before[self._last[wire]] | 1 << self._last[wire]
         self.ops.append(op)
         self.before.append(before)
         self.races.append(races)
@@ -113,7 +116,7 @@ class Trail:
 
     def met_by(self, op: Op) -> list[int]:
         """Return the steps of other actors at the places of `op`, latest first."""
-        steps = {step for place in places_of(op) for step in self._at.get(place, ())}
+        steps = {step for place in places_of(op, looks=True) for step in self._at.get(place, ())}
         return sorted((step for step in steps if self.ops[step].actor.name != op.actor.name), reverse=True)
 
     def _awaited(self, op: Op, ready: Sequence[Op]) -> list[int]:
@@ -124,7 +127,7 @@ class Trail:
             here = (self._last.get(other.actor.name) for other in ready if other.kind == SYNC and other.link == op.link)
             gone = (step for step, other in enumerate(self.ops) if other.kind == SYNC and other.link == op.link)
             return [step for step in (*here, *gone) if step is not None]
-        return [self._last[wire] for wire in self._underway.awaited(op)]
+        return [] if is_rank_quiet(op) else [self._last[wire] for wire in self._underway.awaited(op)]
 
     def since(self, step: int) -> int:
         """Return all steps after this one in time."""
@@ -151,11 +154,15 @@ class Trail:
                 op = self.ops[step]
                 if wait is not None and self._relation.sees_at_issue(wait, op):
                     continue
-                if wait is not None and self._relation.forwards and op.deferred and op.actor.name == wait.actor.name:
+                if wait is not None and op.deferred and op.actor.name == wait.actor.name and self._is_seen(step):
                     value += op.amount
                 else:
                     value = value_after(value, op)
         return value
+
+    def _is_seen(self, step: int) -> bool:
+        """Say whether an actor sees the signal that it sent at a step before it lands."""
+        return self._relation.forwards and not self._underway.is_queued(self._children[step][-1])
 
     def is_blurred(self, wait: Op) -> bool:
         """Say whether `value` may be wrong for a wait: it has own changes under way, and the cell is set."""

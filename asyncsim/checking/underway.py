@@ -1,6 +1,6 @@
 """What is under way on a trail: which landings an issue left, and what each of them has to wait for.
 
-The rules L1 to L6 are those of `asyncsim.machine.wires`. Here they are edges from named landings,
+The rules L1 to L6 are those of `asyncsim.trace.landing`. Here they are edges from named landings,
 also from those that have landed by now: another schedule may not have them in another order.
 """
 
@@ -9,16 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.late import landings_of
-from asyncsim.trace.op import ATOMIC_ADD, FENCE, FETCH, LAND, QUIET, SET, WAIT
-from asyncsim.trace.region import ADD, spans_overlap
+from asyncsim.trace.landing import QUIETED, Unquiet, fetched_first, goes_first, landings_of, same_place
+from asyncsim.trace.op import FENCE, FETCH, LAND, QUIET, SET, WAIT, WHOLE_RANK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from asyncsim.trace.late import Landing, Model
+    from asyncsim.trace.landing import Landing
+    from asyncsim.trace.late import Model
     from asyncsim.trace.op import Op
-    from asyncsim.trace.region import Region
 
 
 @dataclass(slots=True)
@@ -43,10 +42,12 @@ class Underway:
     def __init__(self, model: Model) -> None:
         """Start with nothing issued."""
         self._model = model
-        self._atom = model.atom
         self._issued: list[_Issued] = []
         self._by_wire: dict[str, _Issued] = {}
         self._generation: dict[str, int] = {}
+        self._unquiet: list[tuple[str, Unquiet]] = []
+        """By actor, what was unquiet before each of its steps that may have changed it."""
+        self._unquiet_now: dict[str, Unquiet] = {}
 
     def take(self, op: Op, index: int) -> list[str]:
         """Note a step, the `index`-th of its actor, and return the wires it leaves landings on."""
@@ -56,17 +57,20 @@ class Underway:
         if op.kind == FENCE:
             self._generation[actor] = self._generation.get(actor, 0) + 1
         data: list[str] = []
-        for landing in landings_of(op, index, self._atom):
+        before = self._unquiet_now.get(actor, QUIETED)
+        landings = landings_of(op, index, self._model, before)
+        self._unquiet.append((actor, before))
+        self._unquiet_now[actor] = before.after(op, landings)
+        for landing in landings:
             issued = _Issued(landing, actor, self._generation.get(actor, 0))
             issued.lands_after = [
                 other.landing.actor.name for other in self._issued if self._holds_back(other, issued, data)
             ]
-            if landing.source is not None and self._model.forwarding:  # L5
-                issued.fetches_after = [
-                    other.landing.actor.name
-                    for other in self._issued
-                    if other.actor == actor and _covers(other.landing, landing.source)
-                ]
+            issued.fetches_after = [
+                other.landing.actor.name
+                for other in self._issued
+                if other.actor == actor and fetched_first(other.landing, landing, self._model)
+            ]
             self._issued.append(issued)
             self._by_wire[landing.actor.name] = issued
             data.append(landing.actor.name)
@@ -74,8 +78,12 @@ class Underway:
 
     def give_back(self, op: Op, wires: Iterable[str]) -> None:
         """Forget the latest step, which left landings on these wires."""
-        if op.kind == FENCE and self._model.late:
+        if not self._model.late or op.actor.wire:
+            return
+        if op.kind == FENCE:
             self._generation[op.actor.name] -= 1
+        actor, before = self._unquiet.pop()
+        self._unquiet_now[actor] = before
         for wire in wires:
             del self._by_wire[wire]
             self._issued.pop()
@@ -86,6 +94,8 @@ class Underway:
             return self._by_wire[op.actor.name].fetches_after
         if op.kind == LAND:
             return self._by_wire[op.actor.name].lands_after
+        if op.kind == QUIET and op.link == WHOLE_RANK:
+            return [issued.landing.actor.name for issued in self._issued if issued.landing.actor.rank == op.actor.rank]
         own = (issued.landing for issued in self._issued if issued.actor == op.actor.name)
         if op.kind == QUIET:
             return [landing.actor.name for landing in own]
@@ -97,29 +107,15 @@ class Underway:
             ]
         return []
 
+    def is_queued(self, wire: str) -> bool:
+        """Say whether a wire carries a signal that its own actor sees no earlier than others."""
+        return self._by_wire[wire].landing.queued
+
     def _holds_back(self, older: _Issued, issued: _Issued, data: list[str]) -> bool:
         """Say whether one landing has to wait for an older one."""
         one, other = older.landing, issued.landing
         if older.actor != issued.actor:  # L6
-            same_rank = one.actor.rank == other.actor.rank
-            return one.local and other.local and same_rank and _same_place(one, other)
-        return (
-            (other.after_data and one.actor.name in data)  # L1
-            or other.release  # L4
-            or (older.generation < issued.generation and one.destination == other.destination)  # L3
-            or ((self._model.place_order or (one.local and other.local)) and _same_place(one, other))  # L2, L6
-        )
-
-
-def _covers(landing: Landing, region: Region) -> bool:
-    access = landing.access
-    return access is not None and access.region.slot == region.slot and spans_overlap(access.region.spans, region.spans)
-
-
-def _same_place(a: Landing, b: Landing) -> bool:
-    """Say whether two landings change a common place and do not commute."""
-    if a.cell is not None and b.cell is not None:
-        return a.cell.slot == b.cell.slot and not a.how == b.how == ATOMIC_ADD
-    if a.access is None or b.access is None:
-        return False
-    return not a.access.mode == b.access.mode == ADD and _covers(a, b.access.region)
+            return one.local and one.actor.rank == other.actor.rank and same_place(one, other)
+        if other.after_data and one.actor.name in data:  # L1
+            return True
+        return goes_first(one, other, self._model, fenced=older.generation < issued.generation)

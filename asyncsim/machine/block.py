@@ -16,13 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 from asyncsim.machine.arguments import change_of, check_condition, shown
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.op import ATOMIC_ADD, NOTIFY, WAIT, Op
+from asyncsim.trace.op import ATOMIC_ADD, NOTIFY, STORES, WAIT, Op
 from asyncsim.trace.region import Cell, Condition
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from asyncsim.trace.world import Actor, World
+
+
+ORDERS = "'release', 'stores' or 'relaxed'"
+"""How a notify is ordered, as a refusal names it."""
 
 
 def cells_of(  # noqa: PLR0913, PLR0917 - what a notify is given, and who notifies
@@ -40,8 +44,8 @@ def cells_of(  # noqa: PLR0913, PLR0917 - what a notify is given, and who notifi
 
     """
     found: tuple[Cell, ...] = _several(rank, "notify_all takes cells, [signal.at(p)[...] for p in rank.peers]", cells)
-    if order not in ("release", "relaxed"):
-        raise MisuseError(f"rank {rank}: notify_all: order={order!r}; use 'release' or 'relaxed'")
+    if order not in ("release", STORES, "relaxed"):
+        raise MisuseError(f"rank {rank}: notify_all: order={order!r}; use {ORDERS}")
     plain = type(value) is int and op == ATOMIC_ADD
     number: int = value
     for at, cell in enumerate(found):
@@ -73,13 +77,13 @@ def _several(rank: int, right: str, given: object) -> tuple[Any, ...]:
 
 
 def notifies(  # noqa: PLR0913 - what the operations have in common
-    actor: Actor, cells: Sequence[Cell], how: str, value: int, call: int, *, relaxed: bool, deferred: bool
+    actor: Actor, cells: Sequence[Cell], how: str, value: int, call: int, *, order: str, deferred: bool
 ) -> Generator[Op, Any, None]:
     """Stand at the gate with a notify of each cell. Each is made when it comes there: a thousand would take room."""
-    follows = False
+    follows, relaxed, link = False, order != "release", STORES if order == STORES else ""
     for cell in cells:
         yield Op(
-            actor, NOTIFY, (), cell, how, value, False, None, call, False, relaxed, "", deferred, follows  # noqa: FBT003
+            actor, NOTIFY, (), cell, how, value, False, None, call, False, relaxed, link, deferred, follows  # noqa: FBT003
         )  # fmt: skip
         follows = True
 

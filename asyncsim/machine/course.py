@@ -97,7 +97,7 @@ class Course:
             effects = Onward(effects, onward)
         self.unstarted: list[tuple[Actor, Life]] = []
         """The lives that are to begin, the last one first, each when the one before stands at the gate."""
-        self._deferred = model.late
+        self._model = model
         # Edits and watches look for lines, too.
         self._rank = (
             NoticedRank if notice or (record is not None and lines) or watch is not None or case.edits else Rank
@@ -192,7 +192,7 @@ class Course:
         return self._live(place, (call,), start, take)
 
     def _place(self, actor: Actor) -> Place:
-        rank = self._rank(actor, self._case.world, deferred=self._deferred)
+        rank = self._rank(actor, self._case.world, deferred=self._model.late, adapter=self._model.adapter)
         place = self._places[actor.order] = Place(rank)
         return place
 

@@ -119,7 +119,8 @@ class Editor:
             return Op(op.actor, NOTIFY, (), op.cell, ATOMIC_ADD, -op.amount, call=op.call, deferred=self._deferred)
         if op.kind == PUT_SIGNAL:
             return Op(
-                op.actor, PUT, op.accesses, payload=op.payload, call=op.call, late=op.late, deferred=op.deferred
+                op.actor, PUT, op.accesses, payload=op.payload, call=op.call, late=op.late, deferred=op.deferred,
+                adapter=op.adapter,
             )  # fmt: skip
         return None
 

@@ -28,13 +28,13 @@ class Member:
     """
 
     __slots__ = (
-        "_barriers", "_deferred", "_home", "_number", "_streams", "_whole", "_world", "actor", "begin", "call", "group",
-        "id", "members", "note", "open_streams", "peers", "phase_name", "size",
+        "_adapter", "_barriers", "_deferred", "_home", "_number", "_streams", "_whole", "_world", "actor", "begin",
+        "call", "group", "id", "members", "note", "open_streams", "peers", "phase_name", "size",
         "unfinished",
     )  # fmt: skip
 
-    def __init__(self, actor: Actor, world: World, *, deferred: bool = False) -> None:
-        """Act as `actor` in `world`; `deferred`: what it does to peers lands later."""
+    def __init__(self, actor: Actor, world: World, *, deferred: bool = False, adapter: bool = False) -> None:
+        """Act as `actor` in `world`; `deferred`: its effects on peers land later; `adapter`: and its puts to itself."""
         self._home = actor.rank
         self._be(WORLD, world.groups[WORLD])
         self._whole: Self | None = None  # a rank that led to itself would wait for the garbage collector
@@ -49,6 +49,7 @@ class Member:
         self._barriers = count(1)
         self._world = world
         self._deferred = deferred
+        self._adapter = adapter
 
     def _be(self, group: str, members: tuple[int, ...]) -> None:
         """Take the numbers of a group."""
@@ -78,7 +79,7 @@ class Member:
         signals that were declared with ``group=``. All else is the same, so composites need not know.
         """
         members = self._world.members(group, self._home)
-        team = type(self)(self.actor, self._world, deferred=self._deferred)
+        team = type(self)(self.actor, self._world, deferred=self._deferred, adapter=self._adapter)
         team._join(self, group.name, members)  # noqa: SLF001 - it is one of these, too
         return team
 

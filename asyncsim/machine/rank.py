@@ -24,7 +24,7 @@ from asyncsim.machine.arguments import (
     tile_for,
     written_by,
 )  # fmt: skip
-from asyncsim.machine.block import cells_of, conditions_of, notifies, waits
+from asyncsim.machine.block import ORDERS, cells_of, conditions_of, notifies, waits
 from asyncsim.machine.operation import operation
 from asyncsim.machine.parent import Parent
 from asyncsim.trace.errors import MisuseError
@@ -41,8 +41,10 @@ from asyncsim.trace.op import (
     REMOTE_LOAD,
     REMOTE_STORE,
     STORE,
+    STORES,
     TEST,
     WAIT,
+    WHOLE_RANK,
     Op,
     op_on_cell,
     op_on_data,
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
     from asyncsim.machine.memory import Tile
 
 _Result = TypeVar("_Result")
-_Order = Literal["release", "relaxed"]
+_Order = Literal["release", "stores", "relaxed"]
 if TYPE_CHECKING:
     _Operation = Generator[Op, Any, _Result]
 
@@ -168,8 +170,10 @@ class Rank(Parent):
         """
         accesses, tile = put_of(self._home, PUT, target, source, atomic, self._world)
         late = bool(nbi) and tile is None
-        op = Op(self.actor, PUT, accesses, payload=tile, call=self._number, late=late, deferred=self._deferred)
-        yield op
+        yield Op(
+            self.actor, PUT, accesses, payload=tile, call=self._number, late=late, deferred=self._deferred,
+            adapter=self._adapter,
+        )  # fmt: skip
 
     @operation
     def put_signal(  # noqa: PLR0913 - a put and a notify in one
@@ -198,7 +202,7 @@ class Rank(Parent):
         late = bool(nbi) and tile is None
         step = Op(
             self.actor, PUT_SIGNAL, accesses, cell, op, value, payload=tile, call=self._number, late=late,
-            deferred=self._deferred,
+            deferred=self._deferred, adapter=self._adapter,
         )  # fmt: skip
         yield step
 
@@ -214,8 +218,10 @@ class Rank(Parent):
             cell: ``signal.at(peer)[...]``.
             value: what to add (may be negative) or to set.
             op: `AtomicAdd` or `Set`.
-            order: "release": it lands after all that this actor wrote before; "relaxed": ordered by nothing
-                but what the memory model orders. Under ``sc`` there is no difference.
+            order: "release": it lands after all that this actor wrote before (under ``nic`` not after its
+                non-blocking gets); "stores": after what it stored before, and after no put: as a
+                ``sync`` of OpenSHMEM, which completes none; "relaxed": ordered by nothing but what the
+                memory model orders. Under ``sc`` there is no difference.
 
         """
         known = cell.__class__ is Cell and cell.world is self._world and type(value) is int and op == ATOMIC_ADD
@@ -223,7 +229,10 @@ class Rank(Parent):
             value = change_of(self._home, NOTIFY, cell, value, op, self._world)
         relaxed = order != "release"
         if relaxed and order != "relaxed":
-            raise MisuseError(f"rank {self._home}: notify of {cell}: order={order!r}; use 'release' or 'relaxed'")
+            if order != STORES:
+                raise MisuseError(f"rank {self._home}: notify of {cell}: order={order!r}; use {ORDERS}")
+            yield from notifies(self.actor, (cell,), op, value, self._number, order=order, deferred=self._deferred)
+            return
         yield op_on_cell(self.actor, NOTIFY, cell, op, value, False, self._number, relaxed, self._deferred)  # noqa: FBT003
 
     @operation
@@ -259,9 +268,7 @@ class Rank(Parent):
 
         """
         found, value = cells_of(self._home, cells, value, op, order, self._world)
-        yield from notifies(
-            self.actor, found, op, value, self._number, relaxed=order != "release", deferred=self._deferred
-        )
+        yield from notifies(self.actor, found, op, value, self._number, order=order, deferred=self._deferred)
 
     @operation
     def wait_all(self, conditions: Iterable[Condition], *, consume: bool = False) -> _Operation[None]:
@@ -290,10 +297,17 @@ class Rank(Parent):
 
     @operation
     def fence(self) -> _Operation[None]:
-        """Order this actor's earlier remote writes before its later ones, to each destination separately."""
+        """Order this actor's earlier writes before its later ones, to each destination separately; no get."""
         yield Op(self.actor, FENCE, call=self._number)
 
     @operation
-    def quiet(self) -> _Operation[None]:
-        """Wait until all of this actor's outstanding writes have landed."""
-        yield Op(self.actor, QUIET, call=self._number)
+    def quiet(self, *, scope: Literal["stream", "rank"] = "stream") -> _Operation[None]:
+        """Wait until all outstanding writes and non-blocking gets of this stream have landed.
+
+        Args:
+            scope: "rank": those of all streams of the rank, as where its threads share one context of OpenSHMEM.
+
+        """
+        if scope not in ("stream", "rank"):
+            raise MisuseError(f"rank {self._home}: quiet of scope={scope!r}; use 'stream' or 'rank'")
+        yield Op(self.actor, QUIET, call=self._number, link=WHOLE_RANK if scope == "rank" else "")

@@ -11,7 +11,7 @@ from asyncsim.trace.columns import Columns
 from asyncsim.trace.digest import check_nesting
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import Collective, Event
-from asyncsim.trace.late import index_of
+from asyncsim.trace.landing import index_of
 from asyncsim.trace.op import POLL
 
 if TYPE_CHECKING:

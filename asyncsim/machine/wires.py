@@ -1,29 +1,18 @@
-"""Wires: writes that were issued and have not landed yet, and the rules by which they may.
-
-A pending landing may go when
-    L1  the data of its own operation has landed, if it is the signal of a put with signal;
-    L2  no older one of its actor goes to the same place (if places keep order; adds commute);
-    L3  no older one of its actor goes to the same rank and comes from before a fence;
-    L4  no older one of its actor is left at all, if it is a release;
-    L5  a fetch: no older write of its actor to what it reads is pending (if writes are forwarded);
-    L6  local stores of one rank to one place become visible to peers in the order of issue.
-"""
+"""Wires: writes that were issued and have not landed yet, by the rules of `asyncsim.trace.landing`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.machine.effect import COMPARE, change_cell, consume, satisfied
-from asyncsim.trace.late import Landing, Model, landings_of
+from asyncsim.trace.landing import QUIETED, Landing, Unquiet, covers, fetched_first, goes_first, landings_of, same_place
 from asyncsim.trace.op import (
-    ATOMIC_ADD,
     FENCE,
     FETCH,
     GET,
     KINDS,
     LAND,
     LOAD,
-    LOCAL,
     NOTIFY,
     POLL,
     PUT,
@@ -35,14 +24,16 @@ from asyncsim.trace.op import (
     STORE,
     TEST,
     WAIT,
+    WHOLE_RANK,
     Op,
 )  # fmt: skip
-from asyncsim.trace.region import ADD, READ, spans_overlap
+from asyncsim.trace.region import READ
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from asyncsim.machine.memory import Deposit, Memory, Tile
+    from asyncsim.trace.late import Model
     from asyncsim.trace.region import Cell, Region
     from asyncsim.trace.world import Actor
 
@@ -62,7 +53,7 @@ class _Pending:
         self.tile = tile
         self.data = data
         self.shown = False
-        link = LOCAL if landing.local else ""
+        link = landing.link
         if landing.cell is not None:
             self.op = Op(landing.actor, LAND, (), landing.cell, landing.how, landing.amount, call=issue.call, link=link)
         elif landing.source is not None:
@@ -87,10 +78,10 @@ class Wires:
         """Start with nothing under way."""
         self._memory = memory
         self._model = model
-        self._atom = model.atom
         self._pending: dict[int, list[_Pending]] = {}
         self._by_wire: dict[int, _Pending] = {}
         self._generation: dict[int, int] = {}
+        self._unquiet: dict[int, Unquiet] = {}
         self._issued: dict[int, int] = {}
         self._sequence = 0
 
@@ -103,7 +94,7 @@ class Wires:
         """Say whether a wait, poll or quiet can go on now, in the eyes of its actor."""
         own = self._pending.get(op.actor.order, ())
         if op.kind == QUIET:
-            return not own
+            return not own and (op.link != WHOLE_RANK or not any(self._of_rank(op.actor.rank)))
         if op.kind == POLL:
             return satisfied(op, self.peek(op))
         cell = op.cell
@@ -128,8 +119,9 @@ class Wires:
             return seen
         if kind == TEST:
             return COMPARE[op.how](self.seen(op), op.amount)
-        if kind == FENCE:
+        if kind in (FENCE, QUIET):
             self._generation[op.actor.order] = self._generation.get(op.actor.order, 0) + 1
+            self._unquiet[op.actor.order] = self._unquiet.get(op.actor.order, QUIETED).after(op, ())
         elif kind in (STORE, REMOTE_STORE, PUT, GET, PUT_SIGNAL, NOTIFY):
             return self._issue(op, index)
         return None
@@ -152,7 +144,10 @@ class Wires:
         if op.accesses and (not op.late or op.accesses[-1].mode == READ):  # a copy onto itself leaves nothing to land
             tile = op.payload if op.payload is not None else self._view(op.accesses[0].region, op.actor)
         data: list[_Pending] = []
-        for landing in landings_of(op, index, self._atom):
+        unquiet = self._unquiet.get(op.actor.order, QUIETED)
+        landings = landings_of(op, index, self._model, unquiet)
+        self._unquiet[op.actor.order] = unquiet.after(op, landings)
+        for landing in landings:
             self._sequence += 1
             kept = None if tile is None or landing.access is None else _part(tile, landing.access.region).copy()
             pending = _Pending(landing, op, generation, self._sequence, kept, data if landing.after_data else [])
@@ -166,23 +161,20 @@ class Wires:
         """Apply L1 to L6; `older` are the pending ones that its actor issued before it."""
         landing, model = pending.landing, self._model
         if pending.op.kind == FETCH:
-            source = pending.op.accesses[0].region
-            return not (model.forwarding and any(_covers(other.landing, source) for other in older))  # L5
-        if landing.release and older:  # L4
-            return False
+            return not any(fetched_first(other.landing, landing, model) for other in older)
         if any(other in older for other in pending.data):  # L1
             return False
         for other in older:
-            if other.generation < pending.generation and other.landing.destination == landing.destination:  # L3
+            if goes_first(other.landing, landing, model, fenced=other.generation < pending.generation):
                 return False
-            if model.place_order and _same_place(other.landing, landing):  # L2
-                return False
-        return not landing.local or not any(  # L6
-            other.landing.local and other.sequence < pending.sequence and _same_place(other.landing, landing)
-            for others in self._pending.values()
-            for other in others
-            if other.issuer.rank == pending.issuer.rank
+        return not any(  # L6
+            other.landing.local and other.sequence < pending.sequence and same_place(other.landing, landing)
+            for other in self._of_rank(pending.issuer.rank)
         )
+
+    def _of_rank(self, rank: int) -> Iterator[_Pending]:
+        """Yield what all streams of a rank have under way."""
+        return (pending for own in self._pending.values() for pending in own if pending.issuer.rank == rank)
 
     def _land(self, op: Op) -> Tile | None:
         """Take one step of a wire: fetch, or land."""
@@ -213,7 +205,7 @@ class Wires:
         if self._model.forwarding and op.kind in (WAIT, TEST):
             for pending in self._pending.get(op.actor.order, ()):
                 landing = pending.landing
-                if landing.cell is not None and landing.cell.slot == cell.slot:
+                if landing.cell is not None and landing.cell.slot == cell.slot and not landing.queued:
                     value = landing.amount if landing.how == SET else value + landing.amount
                     value = cell.wrapped(value)
         return value
@@ -236,7 +228,7 @@ class Wires:
             pending
             for own in self._pending.values()
             for pending in own
-            if self._is_seen(pending, actor) and _covers(pending.landing, region)
+            if self._is_seen(pending, actor) and covers(pending.landing, region)
         ]
         seen.sort(key=lambda pending: pending.sequence)
         return [(p.landing.access, p.tile) for p in seen]  # type: ignore[misc]  # _is_seen: data with a tile
@@ -252,21 +244,6 @@ class Wires:
 
 def _sets(landing: Landing, cell: Cell) -> bool:
     return landing.cell is not None and landing.cell.slot == cell.slot and landing.how == SET
-
-
-def _covers(landing: Landing, region: Region) -> bool:
-    """Say whether a landing changes some element of a region."""
-    access = landing.access
-    return access is not None and access.region.slot == region.slot and spans_overlap(access.region.spans, region.spans)
-
-
-def _same_place(a: Landing, b: Landing) -> bool:
-    """Say whether two landings change a common place and do not commute."""
-    if a.cell is not None and b.cell is not None:
-        return a.cell.slot == b.cell.slot and not a.how == b.how == ATOMIC_ADD
-    if a.access is None or b.access is None:
-        return False
-    return not a.access.mode == b.access.mode == ADD and _covers(a, b.access.region)
 
 
 def _part(tile: Tile, region: Region) -> Tile:

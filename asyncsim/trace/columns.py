@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 KIND = {kind: number for number, kind in enumerate(KINDS)}
 HOWS = ("", "AtomicAdd", "Set", "Eq", "Ne", "Gt", "Ge", "Lt", "Le")
 HOW = {how: number for number, how in enumerate(HOWS)}
-CONSUME, LATE, RELAXED, DEFERRED, UNWRITTEN, SEEN = (1 << bit for bit in range(6))
+CONSUME, LATE, RELAXED, DEFERRED, UNWRITTEN, SEEN, ADAPTER = (1 << bit for bit in range(7))
 """Bits of a step's flags; `SEEN`: it has a cell's value."""
 _DIGEST = 8
 
@@ -130,6 +130,7 @@ class Columns(Sequence[Event]):
             flags |= UNWRITTEN
         if op.consume or op.late or op.relaxed or op.deferred:
             flags |= CONSUME * op.consume | LATE * op.late | RELAXED * op.relaxed | DEFERRED * op.deferred
+            flags |= ADAPTER * op.adapter
         self._flags.append(flags)
         try:
             self._have.append(have or 0)
@@ -202,6 +203,7 @@ class Columns(Sequence[Event]):
             bool(flags & RELAXED),
             self._links.get(step, ""),
             bool(flags & DEFERRED),
+            adapter=bool(flags & ADAPTER),
         )
         phase, lines = self.wheres[self._where[step]]
         have = self._have[step] if flags & SEEN else None

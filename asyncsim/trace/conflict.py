@@ -72,7 +72,7 @@ def present_accesses(op: Op, *, own: bool) -> tuple[Access, ...]:
 def stores_locally(op: Op) -> bool:
     """Say whether an issue changes memory at once in the eyes of its own rank."""
     target = op.accesses[-1]
-    return target.mode == WRITE and target.region.owner == op.actor.rank and not op.late
+    return target.mode == WRITE and target.region.owner == op.actor.rank and not op.late and not op.adapter
 
 
 def _lands_remotely(op: Op) -> bool:

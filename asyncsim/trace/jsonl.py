@@ -7,19 +7,21 @@ A step has ``step rank actor call op`` and, where they are not empty, ``phase``,
     store remote_store           one access, ``value``
     get put                      a source (none for a private array) and a target; ``value``, ``late``
     put_signal                   as a put; ``how cell amount have`` of its signal
-    notify                       ``how cell value have``, ``relaxed``
+    notify                       ``how cell value have``, ``relaxed``; ``link`` is "stores" where it is ordered
+                                 after its actor's stores alone
     wait test                    ``how cell need have``, for a wait ``consume``
     start join                   ``link``: the stream
     sync                         ``link``: the meeting, one round of a barrier; ``parties``
-    fence quiet                  nothing
+    fence quiet                  nothing; ``link`` of a quiet is "rank" where it is for all streams of the rank
     fetch land                   one access, ``value``; or as a notify. ``link`` is "local" where a local
-                                 store becomes visible to the peers
+                                 store becomes visible to the peers, and "queued" where a signal comes
+                                 behind a non-blocking copy, so that its own actor sees it no earlier, either
 
 Actors are called ``2`` (rank 2), ``2.1`` (the first stream it started), ``2>7`` (the wire with the
 landing of its operation 7, counted from 0; ``2>7.1`` carries the second piece of its tile, ``2>7s``
 the signal of a put with signal). Only the ranks stand in the header. A stream is first named by
 the step that starts it; which wires an operation leaves follows from the memory model, and
-`asyncsim.trace.late` says how. An access is ``window owner region mode``; on a wire that carries one
+`asyncsim.trace.landing` says how. An access is ``window owner region mode``; on a wire that carries one
 piece of a tile also ``piece``: from which to which element, in row-major order.
 
 Memory of a group names it (``group``), and the header's ``groups`` say which ranks, in the numbers of the

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.late import Landing, Model, landings_of
-from asyncsim.trace.op import FETCH, JOIN, LAND, START, SYNC
+from asyncsim.trace.landing import QUIETED, Landing, Unquiet, landings_of
+from asyncsim.trace.op import FENCE, FETCH, JOIN, LAND, QUIET, START, SYNC
 from asyncsim.trace.strict import BadFieldError, shown
 
 if TYPE_CHECKING:
+    from asyncsim.trace.late import Model
     from asyncsim.trace.op import Op
     from asyncsim.trace.region import Access
     from asyncsim.trace.world import Actor, World
@@ -81,6 +82,7 @@ class Actors:
         self._tasks = {actor.name: actor for actor in world.actors}
         self._joined: set[str] = set()
         self._issued: dict[str, int] = {}
+        self._unquiet: dict[str, Unquiet] = {}
         self._wires: dict[str, Wire] = {}
         self._landed: set[str] = set()
         self._meetings: dict[str, _Meeting] = {}
@@ -154,10 +156,17 @@ class Actors:
             self._tasks[op.link] = op.actor.stream(int(op.link.rpartition(".")[2]))
         elif op.kind == JOIN:
             self._joined.add(op.link)
-        elif op.deferred:
+        elif op.deferred or op.kind in (FENCE, QUIET):
             self._count_pieces(op)
-            for landing in landings_of(op, index, self._model.atom) if self._landings else ():
-                self._wires[landing.actor.name] = Wire(landing, op.call)
+            self._issue(op, index)
+
+    def _issue(self, op: Op, index: int) -> None:
+        """Make the wires that an operation leaves."""
+        if self._landings:
+            unquiet = self._unquiet.get(op.actor.name, QUIETED)
+            landings = landings_of(op, index, self._model, unquiet)
+            self._unquiet[op.actor.name] = unquiet.after(op, landings)
+            self._wires |= {landing.actor.name: Wire(landing, op.call) for landing in landings}
 
     def _moved(self, name: str, op: Op) -> None:
         if op.kind == FETCH:

@@ -19,18 +19,20 @@ from asyncsim.trace.op import (
     JOIN,
     KINDS,
     LAND,
-    LOCAL,
     NOTIFY,
     POLL,
     PUT,
     PUT_SIGNAL,
+    QUIET,
     REMOTE_STORE,
     SET,
     START,
     STORE,
+    STORES,
     SYNC,
     TEST,
     WAIT,
+    WHOLE_RANK,
     Op,
 )  # fmt: skip
 from asyncsim.trace.region import ADD, READ, SYMBOLS, WRITE, Access, Region
@@ -65,7 +67,7 @@ class Steps:
         model = model_of(header.memory)
         self._world = header.world
         self._calls = header.calls
-        self._late = model.late
+        self._model = model
         self._foreign = header.recorded == ELSEWHERE
         self._actors = Actors(header.world, model, landings=not self._foreign)
         self._pending: set[str] = set()
@@ -91,7 +93,10 @@ class Steps:
         self._rank = rank
         call = fields.integer("call", 0, self._calls - 1)
         kind = fields.choice("op", KINDS)
-        op = Op(actor, kind, call=call, deferred=self._late and kind in _DEFERRED)
+        op = Op(
+            actor, kind, call=call, deferred=self._model.late and kind in _DEFERRED,
+            adapter=self._model.adapter and kind in (PUT, PUT_SIGNAL),
+        )  # fmt: skip
         event = Event(step, op, call, fields.text("phase", ""), read_site(fields))
         if wire is not None:
             self._read_landing(wire, event, fields, pending=pending)
@@ -121,6 +126,8 @@ class Steps:
             self._read_cell(event, fields)
         elif op.kind in SINGLE or op.kind in COPIES:
             self._read_accesses(event, fields, pending=pending)
+        elif op.kind == QUIET:
+            op.link = _link(fields, WHOLE_RANK)
         elif op.kind in (START, JOIN, SYNC):
             op.link = fields.text("link")
             op.amount = fields.integer("parties", 1) if op.kind == SYNC else 0
@@ -132,6 +139,7 @@ class Steps:
         if op.kind == NOTIFY:
             self._read_change(event, fields, "value")
             op.relaxed = fields.flag("relaxed")
+            op.link = _link(fields, STORES) if op.relaxed else ""
             return
         cell = op.cell = self._cell(fields.take("cell"))
         op.how = fields.choice("how", tuple(SYMBOLS))
@@ -195,7 +203,7 @@ class Steps:
             found = [self._access(item, wire=True) for item in fields.items("accesses")]
             same = [_key(*each) for each in found] == [_key(due, due.region.part) for due in wire.accesses]
             self._read_data(event, fields, pending=pending)
-        if not same or op.link != (LOCAL if landing.local else ""):
+        if not same or op.link != landing.link:
             raise BadFieldError(f"wire {name}: this is not what the operation that it belongs to left to it")
 
     def _owner(self, layout: WindowLayout | SignalLayout, fields: Fields) -> int:
@@ -242,6 +250,11 @@ class Steps:
                 raise BadFieldError(f"the regions so far are more than {MAX_SPANS} pieces of memory")
             region = self._regions[name, owner, box, whole] = layout.from_box(owner, box, whole)
         return {READ: region.reads, WRITE: region.writes, ADD: region.adds}[mode][0], piece
+
+
+def _link(fields: Fields, word: str) -> str:
+    """Take the word that sets an operation apart, if it is there."""
+    return fields.choice("link", (word,)) if "link" in fields else ""
 
 
 def _time(value: Any) -> float:  # noqa: ANN401

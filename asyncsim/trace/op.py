@@ -22,8 +22,10 @@ KINDS = (
 )  # fmt: skip
 
 ATOMIC_ADD, SET = "AtomicAdd", "Set"
-LOCAL = "local"
-"""The link of a landing that shows a local store to the peers."""
+LOCAL, QUEUED = "local", "queued"
+"""The link of a landing that shows a local store to the peers; of a signal that its own actor sees no earlier."""
+WHOLE_RANK, STORES = "rank", "stores"
+"""The link of a quiet for all streams of its rank; of a notify that is ordered after its actor's stores alone."""
 
 
 @dataclass(slots=True, eq=False)
@@ -44,10 +46,11 @@ class Op:
         call: which call of the kernel, from 0.
         late: a non-blocking copy: if the memory model defers it, its source is read only when it lands.
         relaxed: a notify that may overtake what its actor wrote before.
-        link: the stream that is started or joined; the barrier that is synced on; for a landing of a
-            local store "local".
+        link: the stream that is started or joined; the barrier that is synced on; of a landing, a quiet or a
+            notify what sets it apart: see `LOCAL`, `QUEUED`, `WHOLE_RANK` and `STORES`.
         deferred: the memory model lets its remote effects land later: what it does at its own step
             is only to read its sources and, in the eyes of its own rank, to store.
+        adapter: a put that is made by a network adapter: also its own rank sees it no earlier than it lands.
         follows: it comes out of the same await as its actor's operation before it. It is one like every
             other, and no trace tells; a scheduler may count the two as one turn.
 
@@ -67,6 +70,7 @@ class Op:
     link: str = ""
     deferred: bool = False
     follows: bool = False
+    adapter: bool = False
 
     def __str__(self) -> str:
         """Write it as a sentence without a subject: ``remote_load of data[0, 0:64]@1``."""
@@ -121,6 +125,7 @@ def op_on_data(  # noqa: PLR0913, PLR0917 - by place: names would double what an
     op.link = ""
     op.deferred = deferred
     op.follows = False
+    op.adapter = False
     return op
 
 
@@ -151,4 +156,5 @@ def op_on_cell(  # noqa: PLR0913, PLR0917 - as above
     op.link = ""
     op.deferred = deferred
     op.follows = False
+    op.adapter = False
     return op

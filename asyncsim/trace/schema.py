@@ -24,12 +24,15 @@ from asyncsim.trace.op import (
     NOTIFY,
     POLL,
     PUT_SIGNAL,
+    QUEUED,
     QUIET,
     SET,
     START,
+    STORES,
     SYNC,
     TEST,
     WAIT,
+    WHOLE_RANK,
 )
 from asyncsim.trace.region import ADD, READ, SYMBOLS, WRITE
 from asyncsim.trace.strict import MAX_CALLS, MAX_RANKS
@@ -152,7 +155,10 @@ def _operations(common: _Schema, required: tuple[str, ...], *, elsewhere: bool) 
         return _object({**common, "op": {"enum": list(kinds)}, **own}, required, *needed)
 
     shapes = [
-        shape((NOTIFY,), {**change, "value": _WHOLE, "relaxed": _FLAG}, ("cell", "value"), how, have),
+        shape(
+            (NOTIFY,), {**change, "value": _WHOLE, "relaxed": _FLAG, "link": {"const": STORES}}, ("cell", "value"), how,
+            have,
+        ),
         shape((WAIT,), {**compare, "consume": _FLAG}, ("cell", "how", "need"), have),
         shape((TEST,), compare, ("cell", "how", "need"), have),
         shape(tuple(kind for kind in SINGLE if kind != POLL), {"accesses": one, **moved}, ("accesses",)),
@@ -164,16 +170,17 @@ def _operations(common: _Schema, required: tuple[str, ...], *, elsewhere: bool) 
         ),
         shape((START, JOIN), {"link": _TEXT}, ("link",)),
         shape((SYNC,), {"link": _TEXT, "parties": {"type": "integer", "minimum": 1}}, ("link", "parties")),
-        shape((FENCE, QUIET), {}),
+        shape((FENCE,), {}),
+        shape((QUIET,), {"link": {"const": WHOLE_RANK}}),
     ]  # fmt: skip
     if elsewhere:
         return shapes
     wire_one = _list(_ref("wire_access"), minItems=1, maxItems=1)
-    link = {"link": {"enum": ["", LOCAL]}}
+    local, queued = ({"link": {"enum": ["", link]}} for link in (LOCAL, QUEUED))
     return [
         *shapes,
-        shape((FETCH, LAND), {**link, "accesses": wire_one, **moved}, ("accesses",)),
-        shape((LAND,), {**link, **change, "value": _WHOLE}, ("cell", "how", "value", "have")),
+        shape((FETCH, LAND), {**local, "accesses": wire_one, **moved}, ("accesses",)),
+        shape((LAND,), {**queued, **change, "value": _WHOLE}, ("cell", "how", "value", "have")),
     ]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.late import index_of
+from asyncsim.trace.landing import index_of
 from asyncsim.trace.op import (
     FETCH,
     GET,
