@@ -45,7 +45,7 @@ def _may_happen(streams: Streams, guards: Guards, edges: Edges, place: Place, at
             sign * amount
             for (actor, index), amount, number in history.adds
             if number == epoch.number and sign * amount > 0 and at[actor] > index
-            and (goal.without is None or streams.issue((actor, index))[0] != goal.without)
+            and (goal.without is None or streams.issue((actor, index))[0] != goal.without or streams.is_queued(actor))
         )  # fmt: skip
         if is_open and come >= goal.credits:
             return True
