@@ -82,14 +82,16 @@ class Settling:
         if explored is not None and explored.complete and not explored.failures and len(explored.contents) == 1:
             words = f"the same bits in all {explored.inequivalent} inequivalent executions"
             for number in left:
-                self.findings[number] = self.findings[number].with_(harmful=False, shown=words)
+                self.findings[number] = await self._shown(
+                    self.findings[number].with_(harmful=False, shown=words), raced
+                )
             return 0
         ends = Ends(self.judge, min(self.budget, STEPS // max(self.judge.steps, 1)))
         for number in left:
             finding = self.findings[number]
             if finding.examples and len(finding.sides) == 2:  # noqa: PLR2004 - a pair
                 begin()
-                self.findings[number] = await self._settled(finding, raced, ends)
+                self.findings[number] = await self._shown(await self._settled(finding, raced, ends), raced)
         return ends.executions
 
     async def _add(self, raced: Raced, *, complete: bool) -> None:
@@ -99,14 +101,13 @@ class Settling:
             number = told.get(_place(finding))
             if number is None:
                 self.findings.append(finding)
-                self.findings[-1] = await self._shown(finding, raced)
             elif complete:
                 self.findings[number] = self.findings[number].with_(pairs=finding.pairs)
 
     async def _shown(self, finding: Finding, raced: Raced) -> Finding:
-        """Return a race with a schedule in which its sides come the other way round than in the fair run."""
+        """Return a finding with a schedule in which its sides come the other way round than in the fair run."""
         met = raced.meeting(finding.sides)
-        if met is None:
+        if met is None or finding.token is not None:
             return finding
         first, second = finding.sides
         prefix = [*met.together, second.actor, first.actor]
