@@ -17,8 +17,8 @@ from torch_ranks import started
 from asyncsim.frontends import torch_dist as dist
 from asyncsim.frontends.torch_dist import CallMismatchError, NotRunError, launch, session
 from asyncsim.frontends.torch_dist.replayed import run_step
-from asyncsim.frontends.torch_dist.signals import handlers_by_rank
-from asyncsim.frontends.torch_dist.turns import Turns
+from asyncsim.guest.signals import handlers_by_rank
+from asyncsim.guest.turns import Turns
 from asyncsim.trace.errors import MisuseError
 from asyncsim.views.report import report_text
 

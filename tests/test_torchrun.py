@@ -160,7 +160,7 @@ def test_ranks_that_wait_in_different_groups_are_told_where_each_other_stands():
     assert "in collective 0 of group_1 rank 0 calls all_reduce(" in ran.stderr
     assert "; rank 1 stands in all_reduce(" in ran.stderr
     assert " of the world at " in ran.stderr
-    assert "1. deadlock: 2 pairs, harmful\n" in ran.stdout
+    assert "1. deadlock: 2 actors, harmful\n" in ran.stdout
 
 
 def test_a_script_that_fails_by_itself_keeps_its_status_and_is_not_judged():

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from asyncsim.checking.symptoms import Symptoms
-from asyncsim.cli.completion import complete_schedulers
+from asyncsim.cli.guest import GUEST_SETTINGS, guest_options, record_of, replayed_text
 from asyncsim.cli.judge import coloured, width
 from asyncsim.cli.numbers import Whole
 from asyncsim.cli.outputs import check_outputs
@@ -23,11 +22,9 @@ from asyncsim.frontends.pypto.session import Session
 from asyncsim.machine.case import Case
 from asyncsim.schedulers.table import make
 from asyncsim.trace.errors import DivergenceError, KernelError, MisuseError
-from asyncsim.trace.jsonl import read_trace
-from asyncsim.trace.late import MODELS, model_of
-from asyncsim.trace.token import PREFIX, Token, decode
-from asyncsim.views.report import case_text, count_text, report_text
-from asyncsim.views.run import run_text
+from asyncsim.trace.late import model_of
+from asyncsim.trace.token import Token
+from asyncsim.views.report import count_text, report_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,8 +38,6 @@ BAD_INPUT = 2
 SHRINKING = 2000
 """How many steps it may cost to shrink one witness: the reports come with every run of a script."""
 REUSED = "if the windows are reused, by a second dispatch with other inputs:"
-_SETTINGS = {"allow_interspersed_args": False}
-"""What stands behind SCRIPT is the script's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,29 +59,16 @@ class _Judged:
     why_not: str = ""
 
 
-@click.command("pypto", context_settings=_SETTINGS)
-@click.option(
-    "--scheduler", default="fifo", show_default=True, metavar="NAME", shell_complete=complete_schedulers,
-    help="The schedule whose results the script sees.",
-)  # fmt: skip
-@click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the other inputs.")
-@click.option("--memory", metavar="|".join(MODELS), default="sc", show_default=True, help="The memory model.")
+@click.command("pypto", context_settings=GUEST_SETTINGS)
 @click.option(
     "--calls", type=Whole(min=1), default=1, show_default=True,
     help="With 2 or more, what so many calls on the same windows give counts for the exit status.",
 )  # fmt: skip
-@click.option(
-    "--save", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
-    help="Write the trace of each witness to this folder.",
-)  # fmt: skip
-@click.option(
-    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-    help="Write the reports to this file, as one JSON object.",
-)  # fmt: skip
 @click.option("--widen", is_flag=True, help="Let reduce_scatter take Max, Min and Prod, as upstream does later.")
-@click.option("--replay", "recorded", metavar="TRACE|TOKEN", help="Run the script, then this schedule of its program.")
-@click.argument("script", metavar="SCRIPT.py")
-@click.argument("arguments", metavar="[ARGUMENTS]...", nargs=-1, type=click.UNPROCESSED)
+@guest_options(
+    schedule="The schedule whose results the script sees.", seed="Of the other inputs.", reports="the reports",
+    program="its program",
+)  # fmt: skip
 @click.pass_context
 def pypto_command(  # noqa: PLR0913 - one argument an option
     ctx: click.Context,
@@ -121,7 +103,7 @@ def pypto_command(  # noqa: PLR0913 - one argument an option
     if json_file is not None and not json_file.parent.is_dir():  # now, not when all is done
         raise MisuseError(f"--json {json_file}: there is no folder {str(json_file.parent)!r}; make it first")
     check_outputs({"--json": json_file}, reads=[script, recorded])
-    record = None if recorded is None else _record(recorded)
+    record = None if recorded is None else record_of(recorded)
     session = Session(script, scheduler=scheduler, memory=memory, seed=seed, widen=widen)
     command = _Command(script, arguments, widen=widen)
     judged = []
@@ -217,15 +199,6 @@ def _object(command: _Command, judged: Sequence[_Judged], status: int) -> dict[s
     }
 
 
-def _record(text: str) -> Token | Trace:
-    """Read a token, or a trace file."""
-    if text.startswith(PREFIX):
-        return decode(text)
-    if not Path(text).is_file():
-        raise MisuseError(f"there is no trace file {text!r}; a token begins with {PREFIX!r}")
-    return read_trace(Path(text))
-
-
 def _replay(record: Token | Trace, session: Session) -> int:
     """Replay a recorded run of a program that the script has dispatched, and show what it shows."""
     run = record if isinstance(record, Token) else record.header
@@ -255,9 +228,8 @@ def _again(record: Token | Trace, program: Dispatched, calls: int, memory: str, 
         hint = "is the script given the arguments of the recorded run?"
         raise DivergenceError(f"{reason}; {hint}", step=error.step) from None
     case = again.run.case
-    symptoms = Symptoms(Case(case.kernel, ranks=case.ranks, calls=calls, memory=memory, seed=seed, edits=case.edits))
-    findings = again.failures(symptoms.findings(again.run))
-    shown = run_text(again.run, findings, symptoms.differences(again.run), cut_short=again.cut_short)
+    text, failed = replayed_text(
+        again, Case(case.kernel, ranks=case.ranks, calls=calls, memory=memory, seed=seed, edits=case.edits)
+    )
     changed = "the script has changed since the run was recorded; " if again.source_changed else ""
-    text = f"{changed}replayed {again.steps} steps of {case_text(case)}\n{shown}"
-    return text, BAD_INPUT if again.source_changed else int(bool(findings))
+    return changed + text, BAD_INPUT if again.source_changed else int(failed)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from asyncsim.checking.replay import replay
-from asyncsim.checking.symptoms import Symptoms
-from asyncsim.cli.completion import complete_schedulers
+from asyncsim.cli.guest import GUEST_SETTINGS, guest_options, record_of, replayed_text
 from asyncsim.cli.judge import coloured, width
 from asyncsim.cli.numbers import Whole
 from asyncsim.cli.outputs import check_outputs
@@ -19,14 +17,12 @@ from asyncsim.cli.progress import progress_bar
 from asyncsim.frontends.torch_dist.script import exit_status, failure_text, run_script
 from asyncsim.machine.case import Case
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.jsonl import read_trace
-from asyncsim.trace.late import MODELS
-from asyncsim.trace.token import PREFIX, Token, decode
-from asyncsim.views.report import case_text, replay_line, report_text
-from asyncsim.views.run import run_text
+from asyncsim.trace.token import Token
+from asyncsim.views.report import replay_line, report_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from asyncsim.checking.report import Report
     from asyncsim.frontends.torch_dist.launch import Launched
@@ -34,37 +30,18 @@ if TYPE_CHECKING:
 
 MOST_THREADS = 1024
 """A thread a rank; no system likes many more."""
-_SETTINGS = {"allow_interspersed_args": False}
-"""What stands behind SCRIPT is the script's own."""
 
 
-@click.command("torchrun", context_settings=_SETTINGS)
+@click.command("torchrun", context_settings=GUEST_SETTINGS)
 @click.option(
     "-n", "--nproc-per-node", "--nproc_per_node", "ranks", type=Whole(min=1, max=MOST_THREADS),
     default=2, show_default=True,
     metavar="P", help="How many ranks.",
 )  # fmt: skip
 @click.option("--prefix", is_flag=True, help="Put the rank before each line that the script prints.")
-@click.option(
-    "--scheduler", default="fifo", show_default=True, metavar="NAME", shell_complete=complete_schedulers,
-    help="Which schedule is run.",
-)  # fmt: skip
-@click.option(
-    "--memory", metavar="|".join(MODELS), default="sc", show_default=True,
-    help="The memory model.",
-)  # fmt: skip
-@click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of random numbers nobody seeds.")
-@click.option(
-    "--save", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
-    help="Write the trace of each witness to this folder.",
-)  # fmt: skip
-@click.option(
-    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-    help="Write the report to this file, as one JSON object.",
-)  # fmt: skip
-@click.option("--replay", "recorded", metavar="TRACE|TOKEN", help="Run the script, then this schedule of its calls.")
-@click.argument("script", metavar="SCRIPT.py")
-@click.argument("arguments", metavar="[ARGUMENTS]...", nargs=-1, type=click.UNPROCESSED)
+@guest_options(
+    schedule="Which schedule is run.", seed="Of random numbers nobody seeds.", reports="the report", program="its calls"
+)
 @click.pass_context
 def torchrun_command(  # noqa: PLR0913 - one argument an option
     ctx: click.Context,
@@ -93,7 +70,7 @@ def torchrun_command(  # noqa: PLR0913 - one argument an option
         asyncsim torchrun -n 4 --prefix train.py --epochs 3
     """  # noqa: D301 - click keeps the lines after a backspace as they are
     check_outputs({"--json": json_file}, reads=[script, recorded])
-    record = None if recorded is None else _record(recorded)
+    record = None if recorded is None else record_of(recorded)
     if record is not None:
         memory, seed = _asked(record, ranks)
     launched = run_script(
@@ -155,14 +132,6 @@ def _object(launched: Launched, report: Report | None, status: int) -> dict[str,
 # ---- replay
 
 
-def _record(text: str) -> Token | Trace:
-    if text.startswith(PREFIX):
-        return decode(text)
-    if not Path(text).is_file():
-        raise MisuseError(f"there is no trace file {text!r}; a token begins with {PREFIX!r}")
-    return read_trace(Path(text))
-
-
 def _asked(record: Token | Trace, ranks: int) -> tuple[str, int]:
     """Return the memory model and the seed that were recorded."""
     run = record if isinstance(record, Token) else record.header
@@ -177,11 +146,9 @@ def _replay(record: Token | Trace, launched: Launched) -> int:
     kernel = launched.kernel(launched.memory)
     again = replay(record, kernel, max_steps=launched.max_steps)
     case = Case(kernel, launched.session.ranks, 1, launched.memory, launched.seed, launched.max_steps)
-    symptoms = Symptoms(case)
-    findings = again.failures(symptoms.findings(again.run))
-    text = run_text(again.run, findings, symptoms.differences(again.run), cut_short=again.cut_short)
-    click.echo(f"replayed {again.steps} steps of {case_text(case)}\n{text}", nl=False)
+    text, failed = replayed_text(again, case)
+    click.echo(text, nl=False)
     if again.source_changed:
         click.echo("asyncsim: it agrees to the end; but the script has changed", err=True)
         return 2
-    return int(bool(findings))
+    return int(failed)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from asyncsim.checking.check import check
 from asyncsim.frontends.torch_dist.call import spoken
-from asyncsim.frontends.torch_dist.modules import LocalModules
-from asyncsim.frontends.torch_dist.process import Process
 from asyncsim.frontends.torch_dist.replayed import kernel_of
 from asyncsim.frontends.torch_dist.session import CallMismatchError, Session
-from asyncsim.frontends.torch_dist.signals import handlers_by_rank
-from asyncsim.frontends.torch_dist.threads import threads_known
-from asyncsim.frontends.torch_dist.turns import StoppedError
+from asyncsim.guest.modules import LocalModules
+from asyncsim.guest.process import Process
+from asyncsim.guest.signals import handlers_by_rank
+from asyncsim.guest.threads import threads_known
+from asyncsim.guest.turns import StoppedError
 from asyncsim.schedulers.table import make
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.late import model_of

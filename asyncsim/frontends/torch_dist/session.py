@@ -11,22 +11,23 @@ from __future__ import annotations
 import sys
 import threading
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from asyncsim.frontends.torch_dist.call import MAKING, Call, disagreement, spoken
 from asyncsim.frontends.torch_dist.line import here
-from asyncsim.frontends.torch_dist.modules import LocalModules, is_importing
 from asyncsim.frontends.torch_dist.replayed import run_step
 from asyncsim.frontends.torch_dist.step import Step
-from asyncsim.frontends.torch_dist.turns import Turns
+from asyncsim.guest.lane import Lane, enter_lane, lane
+from asyncsim.guest.modules import LocalModules, is_importing
+from asyncsim.guest.turns import Turns
 from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-    from asyncsim.frontends.torch_dist.process import Process
     from asyncsim.frontends.torch_dist.team import ProcessGroup, Team
+    from asyncsim.guest.process import Process
 
 _NOT_INITIALISED = "Default process group has not been initialized, please make sure to call init_process_group."
 
@@ -39,7 +40,7 @@ class NotRunError(RuntimeError):
     """A collective whose calls fit could not be run: nothing that was called can be judged."""
 
 
-class Participant:
+class Participant(Lane):
     """One rank of a session, as the functions of this dialect find it.
 
     Args:
@@ -50,18 +51,14 @@ class Participant:
 
     def __init__(self, session: Session, rank: int) -> None:
         """Begin without a process group."""
+        super().__init__(rank)
         self.session = session
-        self.rank = rank
         self.world: ProcessGroup | None = None
         self.groups = 0
         self.local_groups: dict[tuple[int, ...], int] = {}
         self.calls: list[Call] = []
         self.waiting: Call | None = None
         """What it waits for, or waited for last."""
-        self.thread = 0
-        """The thread that it is; those that it starts are not."""
-        self.handlers: dict[int, Any] = {}
-        """What it set with ``signal.signal``."""
         self._counts: dict[str, int] = defaultdict(int)
 
     def make(self, call: Call, team: Team) -> Call:
@@ -133,18 +130,10 @@ def _refuse_in_import(call: Call) -> None:
         )
 
 
-_here = threading.local()
-
-
 def participant() -> Participant | None:
     """Return the rank that the present thread is; None outside a session."""
-    found: Participant | None = getattr(_here, "participant", None)
+    found: Participant | None = lane()
     return found
-
-
-def become(own: Participant | None) -> None:
-    """Let the present thread be a rank's, or nobody's."""
-    _here.participant = own
 
 
 def initialised() -> Participant:
@@ -202,14 +191,14 @@ class Session:
 
     def enter(self, rank: int) -> None:
         """Let the present thread be a rank, and wait for its turn."""
-        become(self.participants[rank])
+        enter_lane(self.participants[rank])
         self.participants[rank].thread = threading.get_ident()
         self.turns.enter(rank)
 
     def leave(self, rank: int, ended: str) -> None:
         """End a rank; `ended` says how: "has finished"."""
         self.ends[rank] = ended
-        become(None)
+        enter_lane(None)
         self.turns.leave(rank)
 
     def meet(self, call: Call) -> None:

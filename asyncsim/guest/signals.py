@@ -9,7 +9,7 @@ import signal
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.frontends.torch_dist.session import participant
+from asyncsim.guest.lane import lane
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,12 +24,12 @@ def handlers_by_rank() -> Iterator[None]:
     def own_get(signalnum: int, /) -> Any:  # noqa: ANN401 - a handler
         """Return the handler that this rank has set, or that of the process."""
         ours = get_handler(signalnum)  # refuses what is no signal
-        own = participant()
+        own = lane()
         return ours if own is None else own.handlers.get(int(signalnum), ours)
 
     def own_set(signalnum: int, handler: Any, /) -> Any:  # noqa: ANN401 - as above
         """Note a handler of this rank; return the one before."""
-        own = participant()
+        own = lane()
         if own is None:
             return set_handler(signalnum, handler)
         before = own_get(signalnum)

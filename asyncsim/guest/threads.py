@@ -10,7 +10,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.frontends.torch_dist.session import become, participant
+from asyncsim.guest.lane import enter_lane, lane
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,10 +24,10 @@ def threads_known() -> Iterator[None]:
 
     def start_known(self: Any) -> None:  # noqa: ANN401 - a thread
         """Start a thread; if a rank starts it, as the rank's."""
-        own, run = participant(), self.run
+        own, run = lane(), self.run
 
         def run_known() -> None:
-            become(own)
+            enter_lane(own)
             run()
 
         if own is not None:
