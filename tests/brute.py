@@ -56,6 +56,7 @@ class Truth(NamedTuple):
         deadlocks: how many of them are deadlocks.
         races: the pairs of data accesses that conflict and can both be next.
         sums: the pairs of atomic adds to one element that can both be next.
+        erasures: the pairs of changes of one cell, one a Set, that differ and can both be next.
         leaves: some cell can leave its range.
         states: how many states there are.
 
@@ -65,6 +66,7 @@ class Truth(NamedTuple):
     deadlocks: int
     races: frozenset[Pair]
     sums: frozenset[Pair]
+    erasures: frozenset[Pair]
     leaves: bool
     states: int
 
@@ -105,10 +107,10 @@ def explore(program: Program, *, limit: int = 2_000_000) -> Truth:
         if len(seen) > limit:
             raise RuntimeError(f"more than {limit} states: {program}")
     ranks = len(toy.code)
-    races, sums = _meetings(program, {state[:ranks] for state in seen})
+    races, sums, erasures = _meetings(program, {state[:ranks] for state in seen})
     lengths = tuple(map(len, program.streams))
     deadlocks = sum(end.positions != lengths and not end.overflow for end in ends)
-    return Truth(frozenset(ends), deadlocks, races, sums, toy.left, len(seen))
+    return Truth(frozenset(ends), deadlocks, races, sums, erasures, toy.left, len(seen))
 
 
 def replay(program: Program, choices: Iterable[int]) -> Final:
@@ -143,14 +145,21 @@ def both_add(a: Op, b: Op) -> bool:
     return any(x == y and m == n == "a" for x, m in a.accesses for y, n in b.accesses)
 
 
-def _meetings(program: Program, reached: set[State]) -> tuple[frozenset[Pair], frozenset[Pair]]:
-    """Return the conflicting pairs and the adding pairs that are next in one of these positions.
+def may_erase(a: Op, b: Op) -> bool:
+    """Say whether both change one cell, and one of them sets it."""
+    kinds = {a.kind, b.kind}
+    return SET in kinds <= {SET, NOTIFY} and a.place == b.place and (a.kind, a.value) != (b.kind, b.value)
+
+
+def _meetings(program: Program, reached: set[State]) -> tuple[frozenset[Pair], ...]:
+    """Return the conflicting, the adding and the erasing pairs that are next in one of these positions.
 
     A data access never has to wait: that it is next is that it can go. Polls do wait, and are no data accesses.
     """
     streams = program.streams
     races: set[Pair] = set()
     sums: set[Pair] = set()
+    erasures: set[Pair] = set()
     ranks = range(len(streams))
     for a in ranks:
         for b in range(a + 1, len(streams)):
@@ -163,7 +172,9 @@ def _meetings(program: Program, reached: set[State]) -> tuple[frozenset[Pair], f
                     races.add(pair)
                 if both_add(one, other):
                     sums.add(pair)
-    return frozenset(races), frozenset(sums)
+                if may_erase(one, other):
+                    erasures.add(pair)
+    return frozenset(races), frozenset(sums), frozenset(erasures)
 
 
 class _Toy:

@@ -20,7 +20,7 @@ from toy import parse
 from asyncsim.checking.behaviour import Behaviours, Taken, counts
 from asyncsim.checking.dpor import Branching, Tree
 from asyncsim.checking.exhaust import Exhausting, Walk, exhaust
-from asyncsim.checking.met import Meetings
+from asyncsim.checking.met import RACE, SIGNAL_RACE, SUM, Meetings
 from asyncsim.checking.outcome import Judge
 from asyncsim.checking.relation import Relation
 from asyncsim.machine.case import Case
@@ -85,10 +85,11 @@ def pairs_of(races, kind):
 
 def wrong_pairs(program: Program, truth, explored):
     """Yield which races an exploration has missed, which it tells that are none; likewise of sums."""
-    races, sums = (pairs_of(explored.races, kind) for kind in ("race", "order-dependent-sum"))
+    races, sums, erasures = (pairs_of(explored.races, kind) for kind in (RACE, SUM, SIGNAL_RACE))
     true_sums = truth.sums if program.floats else frozenset()
     for what, pairs in {
         "missed races": truth.races - races, "false races": races - truth.races,
+        "missed erasures": truth.erasures - erasures, "false erasures": erasures - truth.erasures,
         "missed sums": true_sums - sums - races, "false sums": sums - true_sums,
     }.items():  # fmt: skip
         if pairs:

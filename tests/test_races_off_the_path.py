@@ -72,6 +72,23 @@ def test_only_so_many_steps_of_sampled_schedules_are_looked_at(monkeypatch):
     assert "9 schedules were sampled, 0 of them looked at for races" in report.scope
 
 
+@kernel(memory=[Signal("cell", (1,)), flag])
+async def sets_off_path(rank, cell, flag):
+    """Set a cell only where the test says yes; a credit of the peer's may be erased by that."""
+    if rank.id == 1:
+        await rank.notify(flag.at(0)[0], 1)
+        await rank.notify(cell.at(0)[0], 1)
+    if rank.id == 0 and await rank.test(flag[0] >= 1):
+        await rank.notify(cell[0], 0, op=Set)
+
+
+def test_a_signal_race_off_the_reference_path_is_told():
+    report = check(sets_off_path, ranks=2, calls=1, memory="sc")
+    assert report.verdict == "EXHAUSTED"
+    assert titles(report) == [("signal-race, same call", 1, False)]
+    assert report.findings[0].why.endswith("can come in either order: the Set can erase the credit")
+
+
 @kernel(memory=[box, flag], golden=lambda xs: [0, 0], inputs=lambda P, call, rng: [0] * P)
 async def harmful_off_path(rank, x, box, flag):
     """The same, but the load is returned, and must not see the store."""

@@ -42,6 +42,14 @@ def signal_races(streams: Streams, order: Order) -> Iterator[Suspect]:
                 yield _pair(streams, history, "signal-race", (place, wait.place), _why_taken)
 
 
+def signal_race_at(streams: Streams, x: Place, y: Place) -> Suspect:
+    """Return the suspect of two changes of a cell, one a Set, that are known to come in either order."""
+    sets = x if streams.event(x).op.how == SET else y
+    cell = streams.event(x).op.cell
+    assert cell is not None  # noqa: S101 - for the type checker: both change a cell
+    return _pair(streams, streams.histories[cell.slot], "signal-race", (sets, y if sets is x else x), _why_set)
+
+
 def unstable_waits(streams: Streams, order: Order) -> Iterator[Suspect]:
     """Yield S3: each wait that can be missed, with an operation that makes it false again."""
     for history in streams.histories.values():

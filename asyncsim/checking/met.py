@@ -1,8 +1,9 @@
-"""Races that an exhaustive exploration meets: pairs of accesses that can both be next.
+"""Races that an exploration meets: pairs of operations that can both be next.
 
-In an execution two conflicting accesses of which nothing happened in between can be brought together: do
-what happened before either of them, and nothing else. So every race that some schedule has shows in one of
-the executions that are explored, without any analysis but the order that the search keeps anyway.
+These are accesses to data that conflict, and changes of a cell that can erase each other. Two of them between which
+nothing happened in an execution can be brought together: do what happened before either of them, and nothing else. So
+every race that some schedule has shows in one of the executions that are explored, without any analysis but the order
+that the search keeps anyway.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from asyncsim.checking.relation import changes_cell
 from asyncsim.checking.trail import members
 from asyncsim.trace.conflict import accesses_conflict, meeting_accesses
-from asyncsim.trace.op import FETCH, LAND, POLL
+from asyncsim.trace.op import FETCH, LAND, POLL, SET
 from asyncsim.trace.region import ADD, READ, spans_overlap
 
 if TYPE_CHECKING:
@@ -20,11 +22,11 @@ if TYPE_CHECKING:
     from asyncsim.trace.op import Op
     from asyncsim.trace.region import Access
 
-RACE, SUM = "race", "order-dependent-sum"
+RACE, SUM, SIGNAL_RACE = "race", "order-dependent-sum", "signal-race"
 Meant = tuple[str, int, str, tuple[object, ...]]
-"""An operation of any schedule: its actor, its place in the actor's stream, its kind and its regions."""
+"""An operation of any schedule: its actor, its place in the actor's stream, its kind and its regions or cell."""
 Pair = tuple[str, Meant, Meant]
-"""A race or order-dependent sum, and its two operations."""
+"""A race, order-dependent sum or signal race, and its two operations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,8 @@ class Meetings:
 
     def _kind(self, trail: Trail, first: int, second: int) -> str | None:
         a, b = trail.ops[first], trail.ops[second]
+        if _may_erase(a, b):
+            return SIGNAL_RACE
         if not (a.accesses and b.accesses) or POLL in (a.kind, b.kind):
             return None
         kind = None
@@ -112,6 +116,13 @@ class Meetings:
         )
 
 
+def _may_erase(a: Op, b: Op) -> bool:
+    """Say whether both change a cell and one of them sets it; two that set it to the same may come in any order."""
+    if a.cell is None or b.cell is None or a.cell.slot != b.cell.slot or not (changes_cell(a) and changes_cell(b)):
+        return False
+    return SET in (a.how, b.how) and (a.how, a.amount) != (b.how, b.amount)
+
+
 def _sum_depends(x: Access, y: Access) -> bool:
     """Say whether both add floating-point numbers to one place."""
     return (
@@ -125,4 +136,5 @@ def _sum_depends(x: Access, y: Access) -> bool:
 def _meant(trail: Trail, step: int) -> Meant:
     op = trail.ops[step]
     places = tuple((access.mode, access.region.slot, access.region.spans) for access in op.accesses)
-    return (op.actor.name, trail.indexes[step], op.kind, places)
+    cell = () if op.cell is None else (op.cell.slot,)
+    return (op.actor.name, trail.indexes[step], op.kind, (*places, *cell))

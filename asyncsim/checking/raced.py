@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from asyncsim.analysis.group import EXAMPLES, FairOrder, findings_of
 from asyncsim.analysis.races import suspect_at
+from asyncsim.analysis.signals import signal_race_at
 from asyncsim.analysis.streams import Streams
-from asyncsim.checking.met import SUM
+from asyncsim.checking.met import SIGNAL_RACE, SUM
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.errors import KernelError
@@ -16,6 +17,8 @@ from asyncsim.trace.errors import KernelError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from asyncsim.analysis.group import Suspect
+    from asyncsim.analysis.streams import Place
     from asyncsim.checking.met import Met, Pair
     from asyncsim.machine.case import Case
     from asyncsim.trace.event import Trace
@@ -61,7 +64,7 @@ class Raced:
             streams = Streams(await self._recorded(choices))
             number = {actor.name: n for n, actor in enumerate(streams.actors)}
             suspects = [
-                suspect_at(streams, (number[one[0]], one[1]), (number[other[0]], other[1]), both_add=kind == SUM)
+                _suspect(streams, kind, (number[one[0]], one[1]), (number[other[0]], other[1]))
                 for kind, one, other in pairs
             ]
             for finding in findings_of(streams, suspects, FairOrder(streams, self._fair)):
@@ -79,6 +82,10 @@ class Raced:
         if trace is None:
             raise RuntimeError("a recorded run has no trace")
         return trace
+
+
+def _suspect(streams: Streams, kind: str, x: Place, y: Place) -> Suspect:
+    return signal_race_at(streams, x, y) if kind == SIGNAL_RACE else suspect_at(streams, x, y, both_add=kind == SUM)
 
 
 def kind_of(finding: Finding) -> tuple[object, ...]:
