@@ -13,6 +13,7 @@ held there. From there the pass makes an excursion, with the landing held and ev
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from asyncsim.analysis.passes import Pass
@@ -20,6 +21,8 @@ from asyncsim.analysis.symmetry import is_rotation
 from asyncsim.analysis.syncs import dependants_of, synchronising
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from asyncsim.analysis.edges import Edges
     from asyncsim.analysis.guards import Guards
     from asyncsim.analysis.passes import Cut, Held
@@ -84,17 +87,25 @@ class Frontiers:
         _, missing = self._cut((actor, index))
         return next((step for step in range(steps) if (wire, step) in missing), steps)
 
+    def prepare(self, landings: Iterable[Place]) -> None:
+        """Make the cuts of landings that are going to be held: those of one task in one pass."""
+        begins: dict[int, dict[Held, int]] = defaultdict(dict)
+        for place in landings:
+            held = self._held_with(place)
+            if held not in self._cuts:
+                task, _ = self.streams.issue(place)
+                begin = self._begin(place, held)
+                begins[task][held] = min(begin, begins[task].get(held, begin))
+        for task, of_task in begins.items():
+            self._cuts |= self._pass(task).cuts(of_task)
+
     def _cut(self, place: Place) -> Cut:
         """Return the cut of a landing that is held; the first time, make those of all like it of the same task."""
         held = self._held_with(place)
         if held not in self._cuts:
-            begins: dict[Held, int] = {}
             task, _ = self.streams.issue(place)
-            for other in self._landings[task]:
-                if (other in self._signals) == (place in self._signals):
-                    like = self._held_with(other)
-                    begins[like] = min(self._begin(other, like), begins.get(like, len(self.streams.events[task])))
-            self._cuts |= self._pass(task).cuts(begins)
+            is_signal = place in self._signals
+            self.prepare(other for other in self._landings[task] if (other in self._signals) == is_signal)
         return self._cuts[held]
 
     def _held_with(self, place: Place) -> Held:

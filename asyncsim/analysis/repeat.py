@@ -196,14 +196,19 @@ def _only_credits(streams: Streams) -> bool:
 def runs_away(streams: Streams, order: Order, period: Period) -> bool:
     """Say whether anybody gets to the end of the recording while another is held in a call before the second boundary.
 
-    Who is held later lets the others come at least as far, so the last operation of those calls is enough, and each
-    landing. The recording cuts off ranks alone: a stream and a wire end by themselves, and later ones are begun by
-    ranks.
+    Who is held later lets the others come at least as far, so the last operation of those calls is enough; and so is a
+    landing that none of them needs, for who needs another one is held with it. The recording cuts off ranks alone: a
+    stream and a wire end by themselves, and later ones are begun by ranks.
     """
-    for actor, stream in enumerate(streams.events):
-        held = sum(event.call < period.second for event in stream) - 1
+    early = [sum(event.call < period.second for event in stream) for stream in streams.events]
+    needed = {source for (actor, index), needs in order.edges.items() if index < early[actor] for source in needs}
+    last = [(actor, count - 1) for actor, count in enumerate(early) if count]
+    held = [place for place in last if place[0] < streams.tasks or place not in needed]
+    if isinstance(order, Frontiers):
+        order.prepare(place for place in held if place[0] >= streams.tasks)
+    for actor, index in held:
         for other, theirs in enumerate(streams.events[: streams.tasks]):
             cut_off = theirs and not streams.actors[other].depth
-            if other != actor and held >= 0 and cut_off and order.reach(actor, held, other) >= len(theirs):
+            if other != actor and cut_off and order.reach(actor, index, other) >= len(theirs):
                 return True
     return False
