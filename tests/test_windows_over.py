@@ -5,7 +5,7 @@ from io import StringIO
 import numpy as np
 import pytest
 
-from asyncsim import KernelError, MisuseError, Signal, Window, audit, barrier, check, kernel
+from asyncsim import MisuseError, Signal, Window, audit, barrier, check, kernel
 from asyncsim.analysis.analyse import analyse
 from asyncsim.analysis.certificate import certificate
 from asyncsim.analysis.compact import analyse_columns
@@ -105,15 +105,44 @@ def test_adds_through_views_of_one_dtype_are_adds():
     assert kinds == ["race", "order-dependent-sum"]
 
 
-@kernel(memory=[DATA, BITS])
-async def mixed(rank, data, bits):
-    """Add to what is of two dtypes."""
-    await rank.store(data.at(0)[0, 0], 1.0, atomic="add")
+@kernel(memory=[Window("raw", (4,), np.int32, initialised=True), Window("body", (4,), np.float32, over="raw")])
+async def mixed(rank, raw, body, *, floats, integers):
+    """Add floats by the one rank and integers by the other, to one memory."""
+    if rank.id:
+        await rank.store(body.at(0)[floats], np.ones(2, np.float32), atomic="add")
+    else:
+        await rank.store(raw[integers], np.ones(2, np.int32), atomic="add")
+    await rank.quiet()
 
 
-def test_an_add_to_memory_of_two_dtypes_is_refused():
-    with pytest.raises(KernelError, match="windows of different dtypes share this memory, so adds do not commute"):
-        simulate(Case(mixed, ranks=2, calls=1), make("fifo"))
+@pytest.mark.parametrize("memory", ["sc", "ldst", "nic"])
+def test_adds_of_two_dtypes_to_disjoint_bytes_do_not_race(memory):
+    apart = mixed.variant(floats=slice(2, 4), integers=slice(0, 2))
+    assert check(apart, ranks=2, calls=1, memory=memory).verdict == "PROVED"
+    assert simulate(Case(apart, ranks=2, calls=1, memory=memory), make("eager")).windows[0].tolist()[:2] == [1, 1]
+
+
+@pytest.mark.parametrize("memory", ["sc", "ldst", "nic"])
+def test_adds_of_two_dtypes_to_common_bytes_race(memory):
+    report = check(mixed.variant(floats=slice(1, 3), integers=slice(0, 2)), ranks=2, calls=1, memory=memory)
+    assert [finding.kind for finding in report.findings] == ["race"]
+    assert report.verdict == "REFUTED" or report.findings[0].harmful is False
+
+
+@kernel(memory=[Window("raw", (4,), np.int32, initialised=True), Window("half", (8,), np.int16, over="raw")])
+async def integers(rank, raw, half):
+    """Add integers of two sizes to one memory."""
+    if rank.id:
+        await rank.store(half.at(0)[0], 1, atomic="add")
+    else:
+        await rank.store(raw[0], 1, atomic="add")
+
+
+@pytest.mark.parametrize("ranks", [2, 32])
+def test_adds_of_integers_of_two_sizes_race(ranks):
+    trace = simulate(Case(integers, ranks=ranks, calls=1), make("fifo"), record="fifo").trace
+    (race,) = analyse(trace).findings
+    assert (race.kind, race.pairs) == ("race", ranks - 1)
 
 
 def test_memory_of_two_dtypes_has_no_certificate():

@@ -80,7 +80,8 @@ def _candidates(touches: Touches) -> Iterator[tuple[Numbers, Numbers]]:
     accesses = touches.accesses
     spot_of, meeting = _spots(accesses)
     writes = np.array([access.mode != READ for access in accesses], bool)
-    adds = np.array([access.mode == ADD for access in accesses], bool)
+    types = {dtype: number for number, dtype in enumerate(dict.fromkeys(access.region.dtype for access in accesses), 1)}
+    adds = np.array([types[access.region.dtype] if access.mode == ADD else 0 for access in accesses], np.int32)
     spots = spot_of[touches.number]
     order = np.argsort(spots, kind="stable")
     starts = np.searchsorted(spots[order], np.arange(int(spot_of.max(initial=-1)) + 2))
@@ -94,7 +95,8 @@ def _candidates(touches: Touches) -> Iterator[tuple[Numbers, Numbers]]:
     for left, right in sides:
         for a, b in _products(left, right, (writing, write_starts), (order, starts)):
             both = writes[touches.number[b]]
-            keep = ~(adds[touches.number[a]] & adds[touches.number[b]])
+            added = adds[touches.number[a]]
+            keep = (added == 0) | (added != adds[touches.number[b]])  # two adds of one type commute
             # Of two writes the pair comes twice, once from each side.
             keep &= ~both | (touches.step[a] < touches.step[b])
             yield a[keep], b[keep]

@@ -10,7 +10,7 @@ from asyncsim.analysis.precede import unordered
 from asyncsim.analysis.touches import entries_of, is_met
 from asyncsim.trace.conflict import accesses_conflict, meeting_accesses
 from asyncsim.trace.op import FETCH, LAND, WAIT
-from asyncsim.trace.region import ADD, READ, SYMBOLS, spans_overlap
+from asyncsim.trace.region import READ, SYMBOLS, adds_commute, spans_overlap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ def races(streams: Streams, order: Order) -> Iterator[Suspect]:
     for a, b in _overlapping(streams):
         x, y, first, second = a.place, b.place, a.access, b.access
         pair = (min(x, y), max(x, y))
-        both_add = first.mode == second.mode == ADD
+        both_add = adds_commute(first, second)
         if pair in raced or (both_add and (pair in sums or first.region.dtype.kind in "biu")):
             continue
         if (both_add or accesses_conflict(first, second)) and unordered(order, x, y):

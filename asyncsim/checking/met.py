@@ -15,7 +15,7 @@ from asyncsim.checking.relation import changes_cell
 from asyncsim.checking.trail import members
 from asyncsim.trace.conflict import accesses_conflict, meeting_accesses
 from asyncsim.trace.op import FETCH, LAND, POLL, SET
-from asyncsim.trace.region import ADD, READ, spans_overlap
+from asyncsim.trace.region import READ, adds_commute, spans_overlap
 
 if TYPE_CHECKING:
     from asyncsim.checking.trail import Trail
@@ -126,7 +126,7 @@ def _may_erase(a: Op, b: Op) -> bool:
 def _sum_depends(x: Access, y: Access) -> bool:
     """Say whether both add floating-point numbers to one place."""
     return (
-        x.mode == y.mode == ADD
+        adds_commute(x, y)
         and x.region.dtype.kind not in "biu"
         and x.region.slot == y.region.slot
         and spans_overlap(x.region.spans, y.region.spans)

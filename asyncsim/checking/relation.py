@@ -40,7 +40,7 @@ from asyncsim.trace.op import (
     WAIT,
     WHOLE_RANK,
 )  # fmt: skip
-from asyncsim.trace.region import ADD, READ, spans_overlap
+from asyncsim.trace.region import ADD, READ, adds_commute, spans_overlap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -245,9 +245,9 @@ def _any_conflict(some: Iterable[Access], others: Sequence[Access]) -> bool:
 
 
 def _sums_depend(a: Op, b: Op) -> bool:
-    """Say whether both add to one place in a type in which the order of additions shows: in no integer."""
+    """Say whether both add to one place in one type in which the order of additions shows: in no integer."""
     return any(
-        x.mode == y.mode == ADD
+        adds_commute(x, y)
         and x.region.dtype.kind not in "iu"
         and x.region.slot == y.region.slot
         and spans_overlap(x.region.spans, y.region.spans)

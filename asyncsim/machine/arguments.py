@@ -5,7 +5,7 @@ None of this runs for a correct operation on arrays, which `Rank` recognises at 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -68,11 +68,6 @@ def adds_of(rank: int, kind: str, region: Region, atomic: object) -> tuple[Acces
     """Return the access of an atomic add, if the window can be added to."""
     if atomic != "add":
         raise MisuseError(f"rank {rank}: {kind} to {region}: atomic={atomic!r}; use atomic='add' or leave it out")
-    if region.window in cast("World", region.world).mixed:
-        raise MisuseError(
-            f"rank {rank}: {kind} to {region}: windows of different dtypes share this memory, so adds do not commute; "
-            "give what is added to a window of its own"
-        )
     if region.dtype.kind == "b":
         raise MisuseError(f"rank {rank}: {kind} to {region}: booleans cannot be added; use an integer window")
     return region.adds

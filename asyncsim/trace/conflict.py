@@ -10,7 +10,7 @@ from itertools import product, starmap
 from typing import TYPE_CHECKING
 
 from asyncsim.trace.op import ATOMIC_ADD, LAND, LOCAL, NOTIFY, PUT_SIGNAL, SET, WAIT
-from asyncsim.trace.region import ADD, READ, WRITE, spans_overlap
+from asyncsim.trace.region import READ, WRITE, adds_commute, spans_overlap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def accesses_conflict(a: Access, b: Access) -> bool:
-    """Say whether two accesses overlap, one of them changes memory, and they are not both adds."""
-    if a.mode == b.mode and a.mode in (READ, ADD):
+    """Say whether two accesses overlap, one of them changes memory, and they are not both adds of one type."""
+    if a.mode == b.mode and (a.mode == READ or adds_commute(a, b)):
         return False
     return a.region.slot == b.region.slot and spans_overlap(a.region.spans, b.region.spans)
 
@@ -51,7 +51,7 @@ def changes_commute(a: Op, b: Op) -> bool:
     """Say whether two landings at one place give the same in either order: two adds do."""
     if a.cell is not None:
         return a.how == b.how == ATOMIC_ADD
-    return a.accesses[0].mode == b.accesses[0].mode == ADD
+    return adds_commute(a.accesses[0], b.accesses[0])
 
 
 def present_accesses(op: Op, *, own: bool) -> tuple[Access, ...]:

@@ -35,7 +35,7 @@ from asyncsim.trace.op import (
     STORE,
     STORES,
 )  # fmt: skip
-from asyncsim.trace.region import ADD, spans_overlap
+from asyncsim.trace.region import adds_commute, spans_overlap
 from asyncsim.trace.world import WIRES, Actor
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def same_place(a: Landing, b: Landing) -> bool:
         return a.cell.slot == b.cell.slot and not a.how == b.how == ATOMIC_ADD
     if a.access is None or b.access is None:
         return False
-    return not a.access.mode == b.access.mode == ADD and covers(a, b.access.region)
+    return not adds_commute(a.access, b.access) and covers(a, b.access.region)
 
 
 def goes_first(older: Landing, landing: Landing, model: Model, *, fenced: bool) -> bool:

@@ -79,7 +79,7 @@ class WindowLayout:
 
     @property
     def mixed(self) -> bool:
-        """Whether windows of different dtypes share this memory: their atomic adds do not commute."""
+        """Whether windows of different dtypes share this memory."""
         return self._mixed if self.over is None else self.over.mixed
 
     def share(self, over: WindowLayout) -> None:

@@ -123,6 +123,14 @@ class Access:
     mode: str
 
 
+def adds_commute(a: Access, b: Access) -> bool:
+    """Say whether two accesses add to elements of one type: then their order does not matter, but to rounding.
+
+    Of two types over the same bytes none of the adds is atomic against the other.
+    """
+    return a.mode == b.mode == ADD and a.region.dtype == b.region.dtype
+
+
 class Condition:
     """What a wait waits for: an own cell compared with a number. Made by comparing a cell."""
 
