@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from forging import accepts, forced
 from late_brute import explore
 from late_runs import MEMORIES, Dice, Follow, Names, run_once
 from late_toy import JOIN, START, SYNC, TAKE, WAIT
 
 from asyncsim.analysis.analyse import analyse
+from asyncsim.certify.events import MODELS as CERTIFIED
+from asyncsim.trace.event import COMPLETE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -80,6 +83,8 @@ class Checked:
     truth: Truth
     said: Judged
     mistakes: tuple[str, ...]
+    certified: bool | None = None
+    """Whether the checker takes the certificate of a complete run, honest or forced; None: there is none to check."""
 
     @property
     def waited_in_midstream(self) -> bool:
@@ -93,14 +98,17 @@ class Checked:
 async def check(program: Program, memory: str) -> Checked:
     """Run a program under some schedules and compare all that comes of it with brute force.
 
-    The machine must end where brute force can end, and be able to go wherever brute force goes.
+    The machine must end where brute force can end, and be able to go wherever brute force goes. A certificate, made of
+    what was found whether that is a proof or not, must be rejected unless all runs do the same.
     """
     truth = explore(program, MEMORIES[memory], limit=LIMIT)
     mistakes: list[str] = []
     said: list[Judged] = []
     reached = set()
+    traces = []
     for scheduler in SCHEDULES:
         ran = await run_once(program, memory, scheduler)
+        traces.append(ran.trace)
         reached.add(ran.final)
         if ran.final not in truth.finals:
             mistakes.append(f"the machine ends where it cannot: {ran.final}")
@@ -119,9 +127,18 @@ async def check(program: Program, memory: str) -> Checked:
         said.append(judge(program, ran.trace))
     for one in said:
         mistakes += against_truth(one, truth)
+    certified = _is_certified(traces[0], memory)
+    if certified and (len(truth.finals) > 1 or truth.races or truth.deadlocks):
+        mistakes.append("certified, but runs differ or race")
     if not all(_same(one, said[0]) for one in said):
         mistakes.append("findings depend on the run")
-    return Checked(program, memory, truth, said[0], tuple(dict.fromkeys(mistakes)))
+    return Checked(program, memory, truth, said[0], tuple(dict.fromkeys(mistakes)), certified)
+
+
+def _is_certified(trace: Trace, memory: str) -> bool | None:
+    if memory not in CERTIFIED or trace.footer is None or trace.footer.ending != COMPLETE:
+        return None
+    return accepts(forced(trace))
 
 
 def against_truth(said: Judged, truth: Truth) -> list[str]:

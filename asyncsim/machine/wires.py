@@ -167,9 +167,13 @@ class Wires:
         for other in older:
             if goes_first(other.landing, landing, model, fenced=other.generation < pending.generation):
                 return False
-        return not any(  # L6
-            other.landing.local and other.sequence < pending.sequence and same_place(other.landing, landing)
-            for other in self._of_rank(pending.issuer.rank)
+        return (
+            landing.cell is not None
+            or landing.destination != pending.issuer.rank
+            or not any(  # L6
+                other.landing.local and other.sequence < pending.sequence and same_place(other.landing, landing)
+                for other in self._of_rank(pending.issuer.rank)
+            )
         )
 
     def _of_rank(self, rank: int) -> Iterator[_Pending]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.op import JOIN, QUIET, SET, SYNC, TEST, WAIT
+from asyncsim.trace.op import JOIN, QUIET, SET, SYNC, TEST, WAIT, WHOLE_RANK
 from asyncsim.trace.region import ADD, spans_overlap
 from asyncsim.views.timeline import COMPARE
 from asyncsim.views.timeline_contents import read_by, written_by
@@ -58,6 +58,7 @@ class _Held:
         self._tasks: set[str] = set()
         self._wires: set[str] = set()
         self._ranks: set[int] = set()
+        self._ranks_of_wires: set[int] = set()
         self._writes: dict[int, list[Spans]] = {}
 
     def add(self, step: int, event: Event) -> None:
@@ -67,6 +68,8 @@ class _Held:
         actor = event.op.actor
         self._actors.add(actor.name)
         (self._wires if actor.wire else self._tasks).add(_task(event))
+        if actor.wire:
+            self._ranks_of_wires.add(actor.rank)
         if event.op.deferred:
             self._ranks.add(actor.rank)
         written = written_by(event)
@@ -83,8 +86,10 @@ class _Held:
         # A rank sees its own stores before they land; which of them it reads is not looked at.
         if op.actor.rank in self._ranks:
             return True
-        # A quiet, and a landing that has to come after others of its task, wait for that task's landings.
-        return (op.kind == QUIET or op.actor.wire) and _task(event) in self._wires
+        # A quiet, and a landing that has to come after others of its rank, wait for its landings.
+        if op.kind == QUIET and op.link != WHOLE_RANK:
+            return _task(event) in self._wires
+        return (op.kind == QUIET or op.actor.wire) and op.actor.rank in self._ranks_of_wires
 
     def feeds(self, event: Event) -> bool:
         """Say whether a step reads, or adds to, what a held one wrote."""
