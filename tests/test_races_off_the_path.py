@@ -14,6 +14,7 @@ from asyncsim.checking.outcome import Judge
 from asyncsim.cli.main import main
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.fifo import Fifo
+from asyncsim.schedulers.table import make
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.token import decode
 
@@ -64,12 +65,22 @@ def test_a_race_of_a_sampled_schedule_is_told_and_not_called_benign():
     assert report.findings[0].shown == NOT_FOLLOWED
 
 
-def test_only_so_many_steps_of_sampled_schedules_are_looked_at(monkeypatch):
-    monkeypatch.setattr(looking, "STEPS", 0)
-    monkeypatch.setattr(looking.Looking.__init__, "__defaults__", (0,))
+def test_long_schedules_are_not_looked_at(monkeypatch):
+    monkeypatch.setattr(looking, "LONGEST", 3)
     report = check(off_path, ranks=2, calls=1, memory="sc", budget=0, samples=9)
     assert not report.findings
     assert "9 schedules were sampled, 0 of them looked at for races" in report.scope
+
+
+def test_only_so_many_steps_of_schedules_are_looked_at():
+    case = Case(off_path, 2, 1)
+    judge = Judge(case)
+    judge.take_as_reference(drive(case, Fifo()))
+    looked = looking.Looking(case, judge.steps, 7)
+    for number in range(4):
+        drive(case, looked.around(make(f"random:seed={number}")))
+        looked.look()
+    assert looked.schedules == 2  # the second of them only in part
 
 
 @kernel(memory=[Signal("cell", (1,)), flag])

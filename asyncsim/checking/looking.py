@@ -1,6 +1,7 @@
 """Looking at sampled schedules for races: each is taken apart like an execution of an exhaustive exploration.
 
-That costs 25 to 70 microseconds a step, several times the step itself, so only so many steps are looked at.
+That costs 25 to 140 microseconds a step, several times the step itself, so only so many steps are looked at, and no
+schedules that are long.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from asyncsim.trace.op import Op
     from asyncsim.trace.world import Actor
 
-STEPS = 40_000
-"""So many steps are looked at: one or two seconds."""
+STEPS, LONGEST = 30_000, 4000
+"""So many steps are looked at, which takes a second or a few; of schedules that are no longer than this."""
 
 
 class Looking:
@@ -31,7 +32,7 @@ class Looking:
 
     Args:
         case: the case.
-        longest: no more steps of one schedule are looked at: who polls in a loop takes very many.
+        usual: about how many steps a schedule has. Of one that has far more, the first are looked at: it polls.
         steps: of all schedules together.
 
     Attributes:
@@ -40,14 +41,14 @@ class Looking:
 
     """
 
-    def __init__(self, case: Case, longest: int, steps: int = STEPS) -> None:
+    def __init__(self, case: Case, usual: int, steps: int = STEPS) -> None:
         """Look at nothing yet."""
         self.schedules = 0
         self._starts = starts_of(case)
         self._relation = Relation(model_of(case.memory))
         self.meetings = Meetings(forwards=self._relation.forwards)
-        self._longest = longest
-        self._left = steps
+        self._longest = 2 * usual
+        self._left = steps if usual <= LONGEST else 0
         self._watched: Watched | None = None
 
     def around(self, scheduler: Scheduler) -> Scheduler:

@@ -161,7 +161,7 @@ class Undecided:
         account.notes += sampling.notes()
 
     async def _sample(self, fair: Run, steps: int, explored: str) -> str:
-        looking = Looking(self._case, 2 * steps)
+        looking = Looking(self._case, steps)
         sampling = Sampling(self._case, self._judge, self._keeper, looking)
         plan = mixed_plan(self._case.ranks, self._case.seed, steps)
         await sampling.run(islice(plan, self._samples), self._samples, self._progress)
