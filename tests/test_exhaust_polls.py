@@ -66,19 +66,59 @@ async def test_a_poll_that_is_open_is_tried_both_ways(name):
     assert len(ends) == many
 
 
-@pytest.mark.parametrize("writers", [MOST - 1, MOST + 1])
-def test_a_poll_that_any_of_many_stores_may_satisfy(writers):
+@pytest.mark.parametrize("memory", ["sc", "nic"])
+@pytest.mark.parametrize("adders", [MOST - 1, MOST, MOST + 1])
+async def test_a_poll_that_any_of_many_adds_may_satisfy(adders, memory):
     word = Window("word", (1,), np.int64, initialised=True)
 
     @kernel(memory=[word])
-    async def races(rank, word):
+    async def counts(rank, word):
         if rank.id:
-            await rank.store(word.at(0)[0], rank.id)
+            await rank.put(word.at(0)[0], np.int64(1), atomic="add")
             return 0
-        return int(await rank.poll(word[0], lambda got: got >= writers))
+        return int(await rank.poll(word[0], lambda got: got >= adders - 1))
 
-    case = Case(races, writers + 1, 1)
-    explored = exhaust(case, budget=2000, judge=Judge(case))
+    case = Case(counts, adders + 1, 1, memory=memory)
+    ends = set()
+    explored = await exhaust.aio(case, budget=2000, judge=Judge(case), on_run=lambda run: ends.add(end_of(run)))
     assert explored.complete
-    # It passes on the one store that does, or stands for ever if another store was quicker to cover it.
+    # It returns what is enough, or one more; whichever add is the late one.
     assert len(explored.results) == 2
+    assert explored.inequivalent == adders + 1
+
+
+@pytest.mark.parametrize(("enough", "many"), [(2, 1), (1, 3)])
+async def test_a_poll_of_two_words(enough, many):
+    """It needs both stores, in one way, or any of them, in three."""
+    words = Window("words", (2,), np.int64, initialised=True)
+
+    @kernel(memory=[words])
+    async def looks(rank, words):
+        if rank.id:
+            await rank.store(words.at(0)[rank.id - 1], rank.id)
+            return 0
+        return int((await rank.poll(words[:], lambda got: np.count_nonzero(got) >= enough)).sum())
+
+    case = Case(looks, 3, 1)
+    truth, _ = await every_end(case, 100)
+    ends = set()
+    explored = await exhaust.aio(case, budget=100, judge=Judge(case), on_run=lambda run: ends.add(end_of(run)))
+    assert explored.complete
+    assert ends == truth
+    assert explored.inequivalent == many
+
+
+async def test_a_tile_that_lands_in_pieces_is_known_piece_by_piece():
+    words = Window("words", (2,), np.int64, initialised=True)
+
+    @kernel(memory=[words])
+    async def torn(rank, words):
+        if rank.id:
+            await rank.put(words.at(0)[:], np.array([1, 1]))
+            return 0
+        return int((await rank.poll(words[:], lambda got: got[0] != 0))[1])
+
+    case = Case(torn, 2, 1, memory="nic:atom=1")
+    explored = await exhaust.aio(case, budget=100, judge=Judge(case))
+    assert explored.complete
+    assert (len(explored.results), explored.inequivalent) == (2, 2)

@@ -66,7 +66,7 @@ def test_a_race_of_a_sampled_schedule_is_told_and_not_called_benign():
 
 
 def test_long_schedules_are_not_looked_at(monkeypatch):
-    monkeypatch.setattr(looking, "LONGEST", 3)
+    monkeypatch.setattr(looking, "LONGEST", 2)
     report = check(off_path, ranks=2, calls=1, memory="sc", budget=0, samples=9)
     assert not report.findings
     assert "9 schedules were sampled, 0 of them looked at for races" in report.scope
@@ -258,6 +258,38 @@ async def test_a_result_that_the_order_which_was_followed_does_not_have_is_harm(
     ends = following(reads, ranks=3, budget=4)
     shown = await ends.of([], "0", "1")
     assert shown.harmful
+
+
+@kernel(memory=[box, flag], golden=lambda xs: [0, 0], inputs=lambda P, call, rng: [0] * P)
+async def raises_off_path(rank, x, box, flag):
+    """The load that races raises if it sees the store."""
+    if rank.id == 1:
+        await rank.notify(flag.at(0)[0], 1)
+        if (await rank.load(box.at(0)[:]))[0]:
+            raise ValueError("five")
+    elif await rank.test(flag[0] >= 1):
+        await rank.store(box[:], FIVE)
+    return 0
+
+
+def test_a_race_that_makes_a_kernel_raise_is_harmful():
+    report = check(raises_off_path, ranks=2, calls=1, memory="sc")
+    assert report.verdict == "REFUTED"
+    race = next(finding for finding in report.findings if finding.kind == "race")
+    assert race.harmful
+    assert "ValueError: five" in race.shown
+
+
+def test_ctrl_c_while_orders_are_followed_ends_the_check_with_what_was_found(monkeypatch):
+    async def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Ends, "of", interrupted)
+    report = check(off_path, ranks=2, calls=1, memory="sc")
+    assert (report.verdict, report.interrupted) == ("SURVIVED", True)
+    assert titles(report) == [("WAR race, same call", 1, None)]
+    other = explore(off_path, ranks=2, calls=1, exhaustive=True)
+    assert (other.interrupted, titles(other)) == (True, [("WAR race, same call", 1, None)])
 
 
 # ---- which races refute
