@@ -34,7 +34,12 @@ def exchange(kept, *, again):
 
 @pytest.mark.parametrize("kept", [None, {}], ids=["fresh", "kept"])
 def test_an_output_is_what_it_was_when_it_was_returned(kept):
-    assert check(exchange(kept, again=True), ranks=2).verdict == "PROVED"
+    report = check(exchange(kept, again=True), ranks=2)
+    if kept is None:
+        assert report.verdict == "PROVED"
+    else:  # what is kept might be read in the next call: nothing is proved, and nothing is wrong
+        assert report.verdict == "SURVIVED"
+        assert "kept of program" in report.findings[0].why
 
 
 @pytest.mark.parametrize("kept", [None, {}], ids=["fresh", "kept"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from asyncsim.checking.account import Account
 from asyncsim.checking.keep import Keeper
 from asyncsim.checking.models import AUTO, judged_under_each
 from asyncsim.checking.outcome import Judge
+from asyncsim.checking.outside import Outside
 from asyncsim.checking.report import EXHAUSTED, HARMFUL, PROVED, REFUTED, SURVIVED, Report, check_races, counting
 from asyncsim.checking.scope import explanation, proof_scope, unheard
 from asyncsim.checking.second import Second
@@ -141,6 +143,8 @@ class _Check:
         self.engine = engine
         self.later = ""
         self.judge = Judge(case)
+        self.outside = Outside(case.kernel)
+        self.told = False
         self.account = Account(case, progress)
         self.suspects = Suspects(
             self.judge, keeper, self.account, partial(_at_fewer, keeper.folder), shrinking=shrinking
@@ -173,9 +177,12 @@ class _Check:
                     await self._judge_run(reference, analysis)
                 sound = analysis.clean and reference.ending == COMPLETE
                 if sound and not account.findings:
-                    self.later = Second(self.case, self.judge, account).look(reference)
+                    self.later = Second(self.case, self.judge, account, self.outside).look(reference)
+                if sound:
+                    self._tell_outside()
                 proved = sound and not account.findings
                 scope = proof_scope(reference) if proved else await self.undecided.look(reference, fair)
+                self._tell_outside()
             except KeyboardInterrupt:
                 account.interrupt()
                 self.suspects.leave(left, exact=analysis.exact)
@@ -188,7 +195,15 @@ class _Check:
         runs = f"{account.schedules} schedules were run before the check was interrupted"
         harmful = [finding for finding in account.findings if finding.harmful]
         rest = [finding for finding in account.findings if not finding.harmful]
-        verdict = REFUTED if harmful else PROVED if proved else EXHAUSTED if self.undecided.exhausted else SURVIVED
+        verdict = (
+            REFUTED
+            if harmful
+            else PROVED
+            if proved
+            else EXHAUSTED
+            if self.undecided.exhausted and not self.outside.changed
+            else SURVIVED
+        )
         outside = [f"outside the theory: {reason}" for reason in analysis.reasons]
         return Report(
             self.case, verdict, scope or f"{runs} {account.where}".rstrip(), harmful + rest,
@@ -213,11 +228,27 @@ class _Check:
     async def _simulate(self, scheduler: str, stage: str, total: int | None = None) -> Run:
         self.account.schedules += 1
         begun = self.account.run(stage, total=total)
-        return await simulate.aio(self.case, make(scheduler), record=scheduler, engine=self.engine, begun=begun)
+        run = await simulate.aio(self.case, make(scheduler), record=scheduler, engine=self.engine, begun=begun)
+        self.outside.look()
+        return run
 
     def _analyse(self, stage: str, run: Run, fair: Run) -> Analysis:
         self.account.begin(stage, total=len(run.choices))
         return analyse(_trace(run), fair=_trace(fair), contents=Versions(self.case))
+
+    def _tell_outside(self) -> None:
+        """Name what the kernel changed outside its memory: with it nothing is proved."""
+        self.outside.look()
+        text = self.outside.text
+        if not text or self.told:
+            return
+        self.told, self.later = True, ""
+        findings = self.account.findings
+        told = [n for n, finding in enumerate(findings) if finding.kind == "hidden-state"]
+        for number in told:
+            findings[number] = replace(findings[number], why=f"{findings[number].why}; {text}")
+        if not told and not self.account.refuted:
+            findings.append(self.outside.finding())
 
     async def _judge_run(self, run: Run, analysis: Analysis) -> None:
         """Take what a run itself shows, in the analysis's words where it has them."""

@@ -11,6 +11,7 @@ from asyncsim.checking.exhaust_parallel import exhaust_parallel
 from asyncsim.checking.keep import Keeper
 from asyncsim.checking.later import stream_plan
 from asyncsim.checking.outcome import Judge
+from asyncsim.checking.outside import Outside
 from asyncsim.checking.report import EXHAUSTED, REFUTED, SURVIVED, Report
 from asyncsim.checking.sampling import Sampling
 from asyncsim.checking.scope import apart, exhaustion_scope, exploration_scope
@@ -73,6 +74,7 @@ async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user'
             with ctrl_c_afterwards():  # a witness that was begun is written
                 findings[-1] = await keeper.keep(failure.finding, failure.choices, ending=ending)
 
+    outside = Outside(case.kernel)
     # Recorded: only then are forgotten awaits noticed.
     fair = await simulate.aio(case, Fifo(), record="fifo", engine=engine)
     judge = Judge(case)
@@ -102,7 +104,10 @@ async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user'
         explored, scope = None, "a schedule was run twice"
     finally:
         deaf.end()
-    whole = explored is not None and explored.complete
+    outside.look()
+    if outside.changed and not any(finding.kind == "hidden-state" for finding in findings):
+        findings.append(outside.finding())
+    whole = explored is not None and explored.complete and not outside.changed
     return Report(
         case,
         REFUTED if any(finding.harmful for finding in findings) else EXHAUSTED if whole else SURVIVED,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from asyncsim.analysis.analyse import analyse
 from asyncsim.analysis.repeat import beyond
+from asyncsim.checking.outside import Between
 from asyncsim.checking.plan import mixed_plan
 from asyncsim.checking.versions import Versions
 from asyncsim.machine.calluse import CallUse
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from asyncsim.analysis.repeat import Beyond
+    from asyncsim.checking.outside import Outside
     from asyncsim.machine.case import Case, Run
     from asyncsim.machine.course import Begun
 
@@ -40,12 +42,13 @@ class Again(Protocol):
         """Run it."""
 
 
-def second_run(case: Case, *, begun: Begun | None = None) -> tuple[Run, CallUse]:
+def second_run(case: Case, *, begun: Begun | None = None, outside: Outside | None = None) -> tuple[Run, CallUse]:
     """Run a case call by call, in another order than the fair one, watching what its kernel does with `rank.call`.
 
     Args:
         case: what is run.
         begun: as of `drive`.
+        outside: is looked at between the steps, if there is something to be seen.
 
     Raises:
         KernelError: the kernel raised.
@@ -53,7 +56,8 @@ def second_run(case: Case, *, begun: Begun | None = None) -> tuple[Run, CallUse]
     """
     use = CallUse()
     scheduler = Calls(seed=1)
-    run = drive(case, scheduler, record=str(scheduler), use=use, begun=begun, lines=False)
+    chooses = scheduler if outside is None or not outside.parts else Between(scheduler, outside)
+    run = drive(case, chooses, record=str(scheduler), use=use, begun=begun, lines=False)
     run.windows = []  # what it leaves is the fair run's, and of a thousand ranks it is much
     return run, use
 

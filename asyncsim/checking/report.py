@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from asyncsim.trace.finding import Finding
 
 PROVED, EXHAUSTED, SURVIVED, REFUTED = "PROVED", "EXHAUSTED", "SURVIVED", "REFUTED"
+GRANTED = "the kernel depends on nothing but its inputs, its windows and its signals"
+"""What every proof takes for granted."""
 VERDICTS = (PROVED, EXHAUSTED, SURVIVED, REFUTED)
 
 
@@ -102,4 +104,5 @@ class Report:
             "findings": [finding.to_json() for finding in self.findings],
             "scope": self.scope, "notes": self.notes, "schedules": self.schedules, "one_run": self.one_run,
             "interrupted": self.interrupted, "later_calls": self.later or None,
+            "granted": GRANTED if self.verdict == PROVED else None,
         }  # fmt: skip

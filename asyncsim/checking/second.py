@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from asyncsim.checking.account import Account
     from asyncsim.checking.later import Again
     from asyncsim.checking.outcome import Judge
+    from asyncsim.checking.outside import Outside
     from asyncsim.machine.case import Case, Run
 
 
@@ -30,11 +31,13 @@ class Second:
         case: what is judged.
         judge: of its runs.
         account: takes the finding, if there is one.
+        outside: what the kernel reaches; it is looked at during the second run.
 
     """
 
-    def __init__(self, case: Case, judge: Judge, account: Account) -> None:
+    def __init__(self, case: Case, judge: Judge, account: Account, outside: Outside) -> None:
         """Run nothing yet."""
+        self._outside = outside
         self._case = case
         self._judge = judge
         self._account = account
@@ -46,12 +49,13 @@ class Second:
             How far a proof reaches beyond the calls that were judged, as the end of a sentence; empty if no farther.
 
         """
-        why, second, use = self._again(reference, second_run)
+        call_by_call = partial(second_run, outside=self._outside)
+        why, second, use = self._again(reference, call_by_call)
         if why:
             # The calls had numbers that are no plain ones. If these are the reason, it is the same reason each time,
             # and plain numbers give none; whatever else comes and goes is hidden state.
             plain, second, use = self._again(reference, plain_run)
-            if not plain and _without_addresses(self._again(reference, second_run)[0]) == _without_addresses(why):
+            if not plain and _without_addresses(self._again(reference, call_by_call)[0]) == _without_addresses(why):
                 why = ""
             why = plain or why
         if not why and (shared := self._shared(reference)) is not None:

@@ -7,6 +7,7 @@ lent; and whatever they raise but Ctrl-C is told. What goes round Python (a cras
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import sys
@@ -26,6 +27,14 @@ _LIBRARIES = frozenset((
     *sys.stdlib_module_names, "asyncsim", "click", "importlib", "ml_dtypes", "numpy", "outcome", "rich", "trio",
 )) - {"__main__"}  # fmt: skip
 """An error that comes out of one of these is told at the line that called it."""
+
+
+@functools.cache
+def is_library(module: str) -> bool:
+    """Say whether a module is Python's, ours, or of a package that is installed."""
+    root = module.partition(".")[0]
+    file = getattr(sys.modules.get(root), "__file__", None) or ""
+    return root in _LIBRARIES or "site-packages" in file
 
 
 # ---- what is raised
