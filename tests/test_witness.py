@@ -7,6 +7,8 @@ import pytest
 
 from asyncsim import Expected, Signal, Window, kernel
 from asyncsim.checking.check import check
+from asyncsim.checking.replay import replay
+from asyncsim.trace.token import decode
 from kernels.field import f05_set_zero_erases_next_credit as f05
 from kernels.field import f06_flags_zeroed_too_late as f06
 from kernels.field import f23_signed_counter_wraps as f23
@@ -204,3 +206,219 @@ async def test_a_third_rank_that_spins_on_a_side_does_not_keep_the_sides_from_me
     report = await judged(third_spins, ranks=3)
     # Both orders give the same bits; but who spins has endlessly many executions, so they are not followed to all ends.
     assert [(finding.title, finding.harmful) for finding in report.findings] == [("WAW race, same call", None)]
+
+
+x = Window("x", (2,), np.int64, initialised=True)
+credit = Signal("credit", (1,))
+SEVEN = np.array([7, 7], np.int64)
+
+
+async def shown_again(report):
+    """Replay every witness of a report; return what the report says of each finding."""
+    for finding in report.findings:
+        if finding.token is not None:
+            await replay.aio(decode(finding.token), report.case.kernel)
+    return {finding.title: finding for finding in report.findings}
+
+
+async def test_a_witness_that_shrinks_into_another_ending_replays():
+    @kernel(memory=[x, credit])
+    async def exactly_one(rank, x, credit):
+        if rank.id == 0:
+            await rank.wait(credit[0] == 1)
+            return None
+        if rank.id == 1:
+            seen = await rank.load(x.at(2)[:])
+            await rank.notify(credit.at(0)[0], 1)
+            return seen
+        await rank.store(x[:], SEVEN)
+        for _ in range(3):
+            await rank.load(x[:])
+        await rank.notify(credit.at(0)[0], 2)
+        return None
+
+    found = await shown_again(await judged(exactly_one, ranks=3))
+    wait = found["unstable-wait, same call"]
+    assert [(side.actor, side.op) for side in wait.sides] == [("0", "wait"), ("2", "notify")]
+    assert "overshot by rank 2's 'notify credit[0]@0 += 2'" in wait.why
+    assert all(finding.harmful for finding in found.values())
+
+
+byte = Signal("byte", (1,), np.int8, start=125)
+done = Signal("done", (1,))
+
+
+def counting(start, *, wrap=False, racing=False, order=True):
+    """Return a kernel in which rank 0 adds 2 twice to a byte of rank 1, which gives 2 back in between."""
+
+    @kernel(memory=[x, Signal("byte", (1,), np.int8, start=start, wrap=wrap), done])
+    async def counts(rank, x, byte, done):
+        seen = None
+        if racing:
+            seen = None if rank.id == 0 else await rank.load(x[:])
+            await (rank.store(x.at(1)[:], SEVEN) if rank.id == 0 else rank.load(x[1]))
+        if rank.id == 0:
+            await rank.notify(byte.at(1)[0], 2)
+            if order:
+                await rank.wait(done[0] >= 1)
+            else:
+                for _ in range(6):
+                    await rank.load(x[0])
+            await rank.notify(byte.at(1)[0], 2)
+        else:
+            await rank.wait(byte[0] >= start + 2)
+            await rank.notify(byte[0], -2)
+            await rank.quiet()
+            await rank.notify(done.at(0)[0], 1)
+            await rank.wait(byte[0] >= start + 2)
+        return seen
+
+    return counts
+
+
+@pytest.mark.parametrize("memory", ["ldst", "nic"])
+async def test_a_cell_that_stays_in_its_range_does_not_overflow_beside_a_race(memory):
+    report = await check.aio(counting(124, racing=True), ranks=2, calls=1, memory=memory, samples=20)
+    assert report.refuted
+    assert {finding.kind for finding in report.findings if finding.harmful} == {"race"}
+    assert not any(finding.kind == "overflow" for finding in report.findings)
+
+
+async def test_an_overflow_is_shown_by_a_run_in_which_the_cell_leaves_its_range():
+    report = await judged(counting(125, order=False))
+    found = await shown_again(report)
+    overflow = found["overflow"]
+    assert (overflow.harmful, overflow.pairs) == (True, 1)
+    assert overflow.shown.startswith("rank 0's notify byte[0]@1 += 2 takes it from 127 to 129, after ")
+    (side,) = overflow.sides
+    assert (side.actor, side.index, side.region) == ("0", 7, "byte[0]@1")
+
+
+async def test_a_cell_that_wraps_without_harm_is_told_as_that():
+    report = await judged(counting(125, wrap=True, order=False))
+    overflow = next(finding for finding in report.findings if finding.kind == "overflow")
+    assert "takes it from 127 to 129" in overflow.shown
+
+
+async def test_each_signal_that_overflows_has_a_finding():
+    signals = [Signal(name, (1,), np.int8, start=126) for name in ("one", "two")]
+
+    @kernel(memory=[*signals, done])
+    async def both(rank, one, two, done):
+        if rank.id == 0:
+            for cell in (one, two):
+                await rank.notify(cell.at(1)[0], 1)
+            await rank.wait(done[0] >= 1)
+            for cell in (one, two):
+                await rank.notify(cell.at(1)[0], 1)
+        else:
+            await rank.notify(done.at(0)[0], 1)
+            for cell in (one, two):
+                await rank.notify(cell[0], -1)
+
+    found = [finding for finding in (await judged(both)).findings if finding.kind == "overflow"]
+    assert [(finding.window, finding.harmful) for finding in found] == [("one", True), ("two", True)]
+    assert [finding.sides[0].region for finding in found] == ["one[0]@1", "two[0]@1"]
+
+
+async def test_a_credit_that_nobody_misses_is_not_harmful_beside_a_race():
+    @kernel(memory=[x, Signal("many", (1,), start=5)])
+    async def plenty(rank, x, many):
+        if rank.id == 0:
+            await rank.wait(many[0] >= 4)
+            await rank.store(x.at(1)[:], SEVEN)
+            return None
+        await rank.notify(many.at(0)[0], -1)
+        return await rank.load(x[:])
+
+    report = await judged(plenty)
+    assert [finding.kind for finding in report.findings if finding.harmful] == ["race"]
+
+
+@pytest.mark.parametrize("flagged", ["a test", "a poll"])
+async def test_beside_a_flag_only_pairs_that_can_race_are_counted_and_told(flagged):
+    @kernel(memory=[x, data, flag])
+    async def pushes(rank, x, data, flag):
+        if rank.id == 2:
+            await rank.store(x.at(1)[0:2], SEVEN)
+            await rank.store(data.at(0)[0], np.int32(1))
+            await rank.notify(flag.at(0)[2], 1)
+            return None
+        if rank.id == 0 and flagged == "a test":
+            while not await rank.test(flag[2] >= 1):
+                pass
+        elif rank.id == 0:
+            await rank.poll(data[0], bool)
+        else:
+            for _ in range(8):
+                await rank.load(data[3])
+        return await rank.load(x.at(1)[rank.id])
+
+    (race,) = [finding for finding in (await judged(pushes, ranks=3)).findings if finding.kind == "race"]
+    assert race.pairs == 1
+    assert [(side.rank, side.region) for side in race.sides] == [(2, "x[0:2]@1"), (1, "x[1]@1")]
+    assert "rank 1's load" in race.why
+
+
+async def test_an_old_credit_that_a_set_was_to_erase_is_harmful_where_the_wait_takes_it():
+    @kernel(memory=[x, flag])
+    async def stale(rank, x, flag):
+        if rank.id == 1:
+            await rank.notify(flag.at(0)[0], 1)
+            await rank.store(x.at(0)[:], SEVEN)
+            await rank.notify(flag.at(0)[0], 1)
+            return None
+        for _ in range(2):
+            await rank.load(x[0])
+        await rank.notify(flag[0], 0, op="Set")
+        await rank.wait(flag[0] >= 1)
+        return await rank.load(x[:])
+
+    report = await judged(stale)
+    await shown_again(report)
+    races = [finding for finding in report.findings if finding.kind == "signal-race"]
+    assert [finding.harmful for finding in races] == [True, True]
+    assert [finding.sides[0].op for finding in races] == ["notify", "notify"]
+    assert {finding.shown.split()[0] for finding in races} == {"it", "rank"}
+
+
+async def test_a_race_that_makes_the_kernel_raise_is_harmful():
+    @kernel(memory=[x])
+    async def raises(rank, x):
+        if rank.id == 0:
+            await rank.store(x.at(1)[:], SEVEN)
+        elif (await rank.load(x[0])) == 0:
+            raise ValueError("too early")
+
+    report = await judged(raises)
+    (race,) = report.findings
+    assert race.harmful
+    assert race.shown.startswith("the kernel raises in one order: ")
+
+
+async def test_where_the_fair_run_fails_itself_the_order_of_the_fair_run_may_be_the_wrong_one():
+    @kernel(memory=[x], inputs=lambda P, call, rng: [7] * P, golden=lambda xs: [None, 0])
+    async def reads_late(rank, _, x):
+        if rank.id == 0:
+            await rank.store(x.at(1)[:], SEVEN)
+            return None
+        return int(await rank.load(x[0]))
+
+    report = await judged(reads_late)
+    race = next(finding for finding in report.findings if finding.kind == "race")
+    assert (race.harmful, race.pairs) == (True, 1)
+    assert decode(race.token).choices == ("0", "1")
+
+
+async def test_the_pair_of_the_title_is_one_that_does_harm():
+    @kernel(memory=[x])
+    async def first_is_harmless(rank, x):
+        if rank.id < 2:
+            return await rank.load(x.at(2)[0]) * rank.id
+        await rank.store(x[:], SEVEN)
+        return None
+
+    (race,) = (await judged(first_is_harmless, ranks=3)).findings
+    assert (race.harmful, race.pairs) == (True, 2)
+    assert [side.rank for side in race.sides] == [1, 2]
+    assert race.why.startswith("nothing orders rank 1's remote_load")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import programs
 import trio
 from late_families import FAMILIES as LATE_FAMILIES
+from toy import LOAD, STORE, Op
 
 from asyncsim.checking.ends import DIFFER
 from asyncsim.checking.outcome import Judge
@@ -29,24 +31,27 @@ from asyncsim.trace.errors import AsyncsimError
 from asyncsim.trace.token import decode
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toy import Program
+
     from asyncsim.checking.report import Report
-    from asyncsim.trace.finding import Finding
+    from asyncsim.machine.case import Run
+    from asyncsim.trace.finding import Finding, Side
 
 PAIRED = ("race", "signal-race", "unstable-wait", "order-dependent-sum")
-BY_THEMSELVES = ("deadlock", "wrong-result", "overflow", "step-limit", "unwritten-read", "ranks-differ")
 
 
 def random_case(number: int) -> Case:
-    """Return always the same racy program for the same number: all ranks, streams and memories in turn."""
+    """Return always the same program for the same number: all families, ranks, streams and memories in turn."""
     rng = random.Random(f"told {number}")  # noqa: S311 - dice, no secret
-    kind = number % 4
+    turn, kind = divmod(number, 4)
     if kind == 0:
-        family = programs.FAMILIES[number // 4 % len(programs.FAMILIES)]
-        program = programs.program_number(family, number)
+        program = programs.program_number(programs.FAMILIES[turn % len(programs.FAMILIES)], number)
         return Case(programs.kernel_of(program), len(program.actors), program.calls)
     if kind == 1:
         return naive.case_of(naive.draw(rng, naive.ANYTHING, 9, streams=rng.random() < 0.3))
-    family = sorted(LATE_FAMILIES)[number // 4 % len(LATE_FAMILIES)]
+    family = sorted(LATE_FAMILIES)[turn % len(LATE_FAMILIES)]
     late = late_programs.program_number(family, number, total=rng.choice((6, 9, 12)))
     return Case(returning(late), len(late.ranks), 1, ("ldst", "nic")[kind - 2])
 
@@ -65,6 +70,30 @@ async def run_returning(rank: Any, *memory: Any, program: Any) -> list[int]:
     return [value for _, value in sorted(log.items())]
 
 
+def beside_a_race(program: Program, rng: random.Random) -> Program:
+    """Add a race that has nothing to do with the rest: a store and a load of an own element, first or last of all."""
+    element = len(program.elements)
+    last = rng.random() < 0.6
+    racing = {0: Op(STORE, element), 1: Op(LOAD, element)}
+    actors = [
+        (*ops, racing[rank]) if rank in racing and last else (racing[rank], *ops) if rank in racing else ops
+        for rank, ops in enumerate(program.actors)
+    ]
+    return replace(program, actors=tuple(actors), elements=(*program.elements, 1))
+
+
+def step_of(choices: Sequence[str], side: Side) -> int | None:
+    """Return the step of a side's operation; None if it was not executed."""
+    own = [step for step, name in enumerate(choices) if name == side.actor]
+    return own[side.index] if side.index < len(own) else None
+
+
+def is_inverted(choices: Sequence[str], sides: Sequence[Side]) -> bool:
+    """Say whether the second side was executed, and the first not before it."""
+    first, second = (step_of(choices, side) for side in sides)
+    return second is not None and (first is None or second < first)
+
+
 def slips(report: Report) -> list[str]:
     """Return where a report contradicts what its replay lines do."""
     case = report.case
@@ -81,48 +110,59 @@ def slips(report: Report) -> list[str]:
 
 
 def _slips(finding: Finding, case: Case, judge: Judge, fair: list[str]) -> list[str]:
-    token = decode(finding.token or "")
     try:
-        run = replay(token, case.kernel, engine="direct").run
+        run = replay(decode(finding.token or ""), case.kernel, engine="direct").run
     except AsyncsimError as error:
         return [f"does not replay: {type(error).__name__}: {error}"]
-    found = []
-    kinds = {each.kind for each in Symptoms(case).findings(run)}
-    if finding.kind in BY_THEMSELVES and finding.harmful and finding.kind not in kinds and len(finding.examples) == 0:
-        found.append(f"the replay shows {sorted(kinds)}")
     if finding.kind in PAIRED:
-        swap = Swap(*finding.sides)
-        if swap.inverted(fair):
-            found.append("the sides are not in the order of the fair run")
-        if finding.harmful:
-            found += _harm(finding, judge, swap, run)
-    if finding.kind == "overflow" and finding.examples and str(finding.harmful) == "True" and not judge.failures(run):
-        found.append("nothing overflows or fails")
-    return found
+        found = ["the sides are not in the order of the fair run"] if is_inverted(fair, finding.sides) else []
+        return found + (_harm(finding, judge, run) if finding.harmful else [])
+    if finding.kind == "overflow" and finding.examples:
+        return _leaving(finding, run)
+    kinds = {each.kind for each in Symptoms(case).findings(run)}
+    return [] if finding.kind in kinds or not finding.harmful else [f"the replay shows {sorted(kinds)}"]
 
 
-def trio_run(function: Any, *arguments: Any) -> Any:
-    """Run an async function that waits for nothing but runs."""
-    return trio.run(partial(function, *arguments))
-
-
-def _harm(finding: Finding, judge: Judge, swap: Swap, run: Any) -> list[str]:
-    found = []
-    inverted = swap.inverted(run.choices)
-    if not inverted and not judge.usual:
-        found.append("the pair of the title is in order in its witness")
+def _harm(finding: Finding, judge: Judge, run: Run) -> list[str]:
+    """Hold the failing run against what is told of it, and against itself with the pair in order."""
+    if not is_inverted(run.choices, finding.sides):
+        return [] if judge.usual else ["the pair of the title is in order in its witness"]
     fails = judge.failures(run) - judge.usual
-    if fails:
-        words = trio_run(shown_by, judge, run)
-        if finding.shown == DIFFER:
-            return found
-        if not finding.shown.startswith(words):
-            found.append(f"the report says {finding.shown!r}, the replay {words!r}")
-    if inverted and fails:
-        scheduler = swap.fair(run.choices, 10_000)
-        other = drive(run.case, scheduler)
-        if not scheduler.reversed:
-            found.append("the pair cannot come in the order of the fair run")
-        if not fails - judge.failures(other):
-            found.append("it fails the same with the pair in order")
+    if finding.shown == DIFFER or not fails:
+        return []
+    found = []
+    words = trio.run(partial(shown_by, judge, run))
+    if not finding.shown.startswith(words):
+        found.append(f"the report says {finding.shown!r}, the replay {words!r}")
+    scheduler = Swap(*finding.sides).fair(run.choices, 10_000)  # type: ignore[misc]  # they are two
+    if not fails - judge.failures(drive(run.case, scheduler)):
+        found.append("it fails the same with the pair in order")
     return found
+
+
+def _leaving(finding: Finding, run: Run) -> list[str]:
+    """Look for the operation of the title in the replay: there the cell leaves its range."""
+    (side,) = finding.sides
+    step = step_of(run.choices, side)
+    if step is None or run.trace is None:
+        return ["what overflows was not executed"]
+    op = run.trace.events[step].op
+    if op.cell is None or str(op.cell) != side.region:
+        return [f"the replay does something else there: {op}"]
+    told = f"takes it from {_before(run, step)} to "
+    return [] if told in finding.shown else [f"the report says {finding.shown!r}, the replay {told!r}"]
+
+
+def _before(run: Run, step: int) -> int:
+    """Return what the cell of a step held before it, by what was done to it."""
+    events = run.trace.events if run.trace is not None else []
+    cell = events[step].op.cell
+    assert cell is not None
+    value = int(run.case.world.layouts[cell.signal].start)  # type: ignore[union-attr]  # a cell's is a signal
+    for event in events[:step]:
+        op = event.op
+        if op.cell != cell or op.deferred or op.kind == "test" or (op.kind == "wait" and not op.consume):
+            continue
+        value = op.amount if op.how == "Set" else value - op.amount if op.consume else value + op.amount
+        value = int(cell.wrapped(value)) if cell.wrap else value
+    return value
