@@ -289,15 +289,16 @@ async def test_an_overflow_is_shown_by_a_run_in_which_the_cell_leaves_its_range(
     found = await shown_again(report)
     overflow = found["overflow"]
     assert (overflow.harmful, overflow.pairs) == (True, 1)
-    assert overflow.shown.startswith("rank 0's notify byte[0]@1 += 2 takes it from 127 to 129, after ")
+    assert overflow.shown.startswith("rank 0's notify byte[0]@1 += 2 takes it from 127 to 129, in step ")
     (side,) = overflow.sides
     assert (side.actor, side.index, side.region) == ("0", 7, "byte[0]@1")
 
 
-async def test_a_cell_that_wraps_without_harm_is_told_as_that():
-    report = await judged(counting(125, wrap=True, order=False))
-    overflow = next(finding for finding in report.findings if finding.kind == "overflow")
-    assert "takes it from 127 to 129" in overflow.shown
+async def test_a_cell_that_wraps_and_keeps_a_wait_from_passing_is_harmful():
+    found = await shown_again(await judged(counting(125, wrap=True, order=False)))
+    assert found["overflow"].harmful
+    assert "takes it from 127 to 129, in step " in found["overflow"].shown
+    assert "it hangs after" in found["overflow"].shown
 
 
 async def test_each_signal_that_overflows_has_a_finding():

@@ -105,7 +105,8 @@ class Frontiers:
         if held not in self._cuts:
             task, _ = self.streams.issue(place)
             is_signal = place in self._signals
-            self.prepare(other for other in self._landings[task] if (other in self._signals) == is_signal)
+            alike = (other for other in self._landings[task] if (other in self._signals) == is_signal)
+            self.prepare((place, *alike))  # it may be what comes after the end of a wire
         return self._cuts[held]
 
     def _held_with(self, place: Place) -> Held:

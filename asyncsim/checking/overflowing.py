@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING
 
 from asyncsim.checking.meeting import Holding
 from asyncsim.checking.swapped import patience_of, same_orders
-from asyncsim.checking.witness import Witness
+from asyncsim.checking.witness import Witness, shown_by
+from asyncsim.machine.direct import drive
 from asyncsim.machine.simulate import simulate
+from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.errors import KernelError
 from asyncsim.trace.event import OVERFLOW
 from asyncsim.trace.finding import Side
 from asyncsim.trace.op import SET, TEST, WAIT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from asyncsim.checking.outcome import Judge
     from asyncsim.checking.swapped import Pairs
@@ -39,6 +41,11 @@ class _Left:
     index: int
     before: int
     after: int
+
+    @property
+    def side(self) -> Side:
+        """The operation, as a side of a finding."""
+        return Side.of(self.event, self.index, str(self.event.op.cell))
 
 
 async def overflow_witness(
@@ -66,7 +73,7 @@ async def overflow_witness(
             left = _left(run, side.region)
             if left is not None:
                 met.add(number)
-                found = _seen(judge, run, left, disputed)
+                found = await _seen(judge, run, left, disputed)
                 if not best.confirmed or (found.harmful and not best.harmful):
                     best = replace(found, example=number)
     return replace(best, schedules=schedules, pairs=len(met))
@@ -97,21 +104,64 @@ def _left(run: Run, cell: str) -> _Left | None:
     return None
 
 
-def _seen(judge: Judge, run: Run, left: _Left, disputed: Callable[[], Pairs]) -> Witness:
+async def told_again(judge: Judge, finding: Finding, choices: Sequence[str]) -> Finding:
+    """Return an overflow about the operation that overflows in a run, with what that run shows."""
+    run = drive(judge.case, Replay(choices), record="witness")
+    left = _left(run, finding.sides[0].region)
+    if left is None:
+        raise RuntimeError("nothing overflows in the witness of an overflow")
+    return finding.with_(sides=(left.side,), shown=await _words(judge, run, left))
+
+
+class Overflows:
+    """Says of a run whether a cell leaves its range in it, and whether that does harm.
+
+    Args:
+        judge: of the runs.
+        cell: as text.
+        ending: how the run must end.
+        disputed: makes the pairs whose order may be either.
+
+    """
+
+    def __init__(self, judge: Judge, cell: str, ending: str | None, disputed: Callable[[], Pairs]) -> None:
+        """Run nothing yet."""
+        self._judge = judge
+        self._cell = cell
+        self._ending = ending
+        self._disputed = disputed
+
+    def __call__(self, run: Run) -> bool:
+        """Judge a run, which is made again to see its cells."""
+        return (
+            run.ending == self._ending
+            and bool(_harm(self._judge, run, self._disputed))
+            and _left(drive(run.case, Replay(run.choices), record="witness"), self._cell) is not None
+        )
+
+
+async def _seen(judge: Judge, run: Run, left: _Left, disputed: Callable[[], Pairs]) -> Witness:
     """Say what a run shows in which a cell left its range."""
-    op = left.event.op
-    text = f"rank {op.actor.rank}'s {op} takes it from {left.before} to {left.after}, after {len(run.choices)} steps"
-    failures = judge.failures(run)
     kinds = frozenset(finding.kind for finding in judge.findings(run, judge.usual))
-    harmful: bool | None = None
-    if run.ending == OVERFLOW:
-        harmful, kinds = True, frozenset([OVERFLOW])
-    elif not failures:
-        harmful = False if not judge.has_other_bits(run) else None
-    elif failures - judge.usual and same_orders(judge.fair, run.choices, disputed()):
-        harmful = True
-    side = Side.of(left.event, left.index, str(op.cell))
     return Witness(
-        confirmed=True, harmful=harmful, shown=text, choices=tuple(run.choices), ending=run.ending, failure=kinds,
-        sides=(side,),
+        confirmed=True, harmful=_harm(judge, run, disputed), shown=await _words(judge, run, left),
+        choices=tuple(run.choices), ending=run.ending, failure=kinds, sides=(left.side,),
     )  # fmt: skip
+
+
+def _harm(judge: Judge, run: Run, disputed: Callable[[], Pairs]) -> bool | None:
+    """Say whether a run fails, by what its cells do and not by the order of a pair."""
+    if run.ending == OVERFLOW:
+        return True
+    if not judge.failures(run):
+        return None if judge.has_other_bits(run) else False
+    alone = judge.failures(run) - judge.usual and same_orders(judge.fair, run.choices, disputed())
+    return True if alone else None
+
+
+async def _words(judge: Judge, run: Run, left: _Left) -> str:
+    op = left.event.op
+    text = f"rank {op.actor.rank}'s {op} takes it from {left.before} to {left.after}, in step {left.event.step}"
+    if run.ending == OVERFLOW or not judge.failures(run) - judge.usual:
+        return text
+    return f"{text}; {await shown_by(judge, run)}"

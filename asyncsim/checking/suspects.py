@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.overflowing import overflow_witness
+from asyncsim.checking.overflowing import Overflows, overflow_witness, told_again
 from asyncsim.checking.shrink import shrink
 from asyncsim.checking.swapped import Own, Swap
 from asyncsim.checking.witness import shown_by, witness
@@ -129,6 +129,8 @@ class Suspects:
 
     def _fails(self, finding: Finding, seen: Witness, analysis: Analysis) -> Callable[[Run], bool]:
         """Return what says of a run that it shows what the witness shows."""
+        if finding.kind == OVERFLOW:
+            return Overflows(self._judge, finding.sides[0].region, seen.ending, analysis.disputed)
         if len(finding.sides) == 2 and (swap := Swap(*finding.sides)).inverted(seen.choices):  # noqa: PLR2004 - a pair
             return Own(
                 self._judge, swap,
@@ -143,6 +145,8 @@ class Suspects:
 
     async def _retold(self, finding: Finding, choices: Sequence[str]) -> Finding:
         """Return the finding with what its shrunk witness shows."""
+        if finding.kind == OVERFLOW:
+            return await told_again(self._judge, finding, choices)
         run = drive(self._case, Replay(choices))
         return finding.with_(shown=await shown_by(self._judge, run))
 
