@@ -161,7 +161,7 @@ def _before(run: Run, step: int) -> int:
     value = int(run.case.world.layouts[cell.signal].start)  # type: ignore[union-attr]  # a cell's is a signal
     for event in events[:step]:
         op = event.op
-        if op.cell != cell or op.deferred or op.kind == "test" or (op.kind == "wait" and not op.consume):
+        if str(op.cell) != str(cell) or op.deferred or op.kind == "test" or (op.kind == "wait" and not op.consume):
             continue
         value = op.amount if op.how == "Set" else value - op.amount if op.consume else value + op.amount
         value = int(cell.wrapped(value)) if cell.wrap else value
