@@ -145,7 +145,7 @@ def test_the_budget_ended_it():
     assert report.scope.startswith(
         "60 executions of these 3 ranks, 1 call and these inputs were run (all inequivalent); "
     )
-    assert "there are about 90: `--budget 180` would finish it then" in report.scope
+    assert "there are about 90, and often more than such an estimate says: try `--budget 180`" in report.scope
     assert report.scope.endswith("; nothing is said of the others")
 
 

@@ -389,6 +389,21 @@ def test_x(judge):
     suite(text, "--asyncsim-runs", "7").assert_outcomes(passed=1)
 
 
+def test_a_mark_says_which_races_refute_and_what_may_be_explored(suite):
+    text = """
+@pytest.mark.asyncsim(ranks=3, require="exhausted", budget=50, races="{races}")
+@kernel(memory=[box])
+async def test_x(rank, box):
+    await rank.store(box.at(0)[0], 1)
+    return 0
+"""
+    suite(text.format(races="harmful")).assert_outcomes(passed=1)
+    result = suite(text.format(races="all"))
+    result.assert_outcomes(failed=1)
+    assert "counts all the same (races: all)" in " ".join(result.stdout.str().split())
+    assert "budget='50'; the default is None" in errors(suite(text.replace("50", "'50'").format(races="all")))
+
+
 def test_the_mark_is_explained(suite):
     suite("def test_x(): ...", "--markers").stdout.fnmatch_lines(["@pytest.mark.asyncsim(ranks=*): a kernel, or*"])
 

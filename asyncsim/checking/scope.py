@@ -85,8 +85,8 @@ def _rest(explored: Exhausted) -> str:
         left = f"how many there are nobody knows, by the branches seen so far more than {rounded(estimate // 2)}"
     else:
         left = (
-            f"by the branches seen so far, which may mislead, there are about {rounded(estimate)}: "
-            f"`--budget {rounded(2 * estimate)}` would finish it then"
+            f"by the branches seen so far there are about {rounded(estimate)}, and often more than such an estimate "
+            f"says: try `--budget {rounded(2 * estimate)}`"
         )
     return f" ({different}); {left}; nothing is said of the others"
 
