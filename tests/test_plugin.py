@@ -391,7 +391,7 @@ def test_x(judge):
 
 def test_a_mark_says_which_races_refute_and_what_may_be_explored(suite):
     text = """
-@pytest.mark.asyncsim(ranks=3, require="exhausted", budget=50, races="{races}")
+@pytest.mark.asyncsim(ranks=3, calls=1, require="exhausted", budget=50, races="{races}")
 @kernel(memory=[box])
 async def test_x(rank, box):
     await rank.store(box.at(0)[0], 1)
