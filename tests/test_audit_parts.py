@@ -63,9 +63,19 @@ def test_what_goes_wrong_anyhow_is_not_what_a_part_guards():
 
 
 def test_outside_the_theory_nothing_is_called_redundant():
-    audited = audit(locate("field.f30_flag_half_before_data_half:fixed"), ranks=2, calls=1)
+    @kernel(memory=[cell])
+    async def looks(rank, cell):
+        """Rank 1 looks whether rank 0 was there, and does nothing with it."""
+        if rank.id == 0:
+            await rank.notify(cell.at(1)[0], 1)
+        elif rank.id == 1:
+            await rank.test(cell[0] >= 1)
+            await rank.wait(cell[0] >= 1, consume=True)
+
+    audited = audit(looks, ranks=2, calls=1)
     assert audited.report.verdict == EXHAUSTED
-    assert [(verdicts(row), guards(row), row.redundant) for row in audited.rows] == [([EXHAUSTED], [], False)]
+    wait = audited.rows[-1]
+    assert (verdicts(wait), guards(wait), wait.redundant) == ([EXHAUSTED], [], False)
     text = audit_text(audited)
     assert "as it stands: one run does not decide" in text
     assert "nothing was found: EXHAUSTED" in text

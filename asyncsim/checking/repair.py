@@ -281,6 +281,8 @@ class _Search:
                 kernel, ranks=case.ranks, calls=case.calls, memory=model, seed=case.seed,
                 max_steps=case.max_steps, budget=0, samples=1,
             )  # fmt: skip
+            if report.interrupted:
+                raise KeyboardInterrupt
             if report.verdict != PROVED:
                 return None
         tried = await self._tried(case.ranks, proposed)

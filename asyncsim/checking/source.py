@@ -12,6 +12,7 @@ import hashlib
 import io
 import re
 import sys
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
 
     Extent = tuple[int, int]
+
+
+_CHANGED = "_changed_"
+"""Begins the name of the module of a changed file."""
 
 
 class UnreadableError(Exception):
@@ -93,6 +98,8 @@ class Source:
             raise UnreadableError("it has no name of its own in the module of its program")
         if kernel.module == "__main__":
             raise UnreadableError("it stands in the script that is run; `asyncsim audit FILE:NAME` can change it")
+        if kernel.module.startswith(_CHANGED):
+            raise UnreadableError("it stands in a file that is changed already")
         self.name = names[0]
         try:
             raw = Path(self.file).read_bytes()
@@ -246,14 +253,15 @@ class Source:
 
         """
         text = self.changed(changes)
-        module = ModuleType(f"_changed_{hashlib.sha256(text.encode()).hexdigest()[:16]}")
+        module = ModuleType(f"{_CHANGED}{hashlib.sha256(text.encode()).hexdigest()[:16]}")
         own = vars(module)
         own.update(
             __file__=self.file, __package__=self._names.get("__package__"), __asyncsim_path__=self.shown
         )  # fmt: skip
         sys.modules[module.__name__] = module
         try:
-            exec(compile(text, self.file, "exec", dont_inherit=True), own)  # noqa: S102 - it was run before
+            with redirect_stdout(io.StringIO()):  # what the file prints was printed when it was loaded first
+                exec(compile(text, self.file, "exec", dont_inherit=True), own)  # noqa: S102 - it was run before
         except (Exception, SystemExit) as error:
             raise UnreadableError(f"its file cannot be run again: {type(error).__name__}: {error}") from error
         finally:
