@@ -132,6 +132,22 @@ def take_out(monkeypatch: pytest.MonkeyPatch, place: ModuleType, rule: str, inst
     monkeypatch.setattr(asyncsim.certify, "CHECKS", left)
 
 
+@pytest.mark.parametrize(
+    ("text", "run", "ends"),
+    [
+        ("st x; start 1; join 1 | ad x", [[0, 2], [1, 1], [0, 1]], [[2, 1], [3, 1]]),
+        ("start 1; join 1; quiet rank | ad x", [[0, 1], [1, 1], [0, 1]], [[2, 1], [0, 1]]),
+    ],
+    ids=["an add after a store", "a quiet of the rank"],
+)
+def test_what_a_rank_issued_earlier_comes_first_whichever_actor_did(
+    text: str, run: list[list[int]], ends: list[list[int]]
+) -> None:
+    program = written(parse(text), "nic")
+    assert accepts([*program, {"run": run + ends}])
+    assert not accepts([*program, {"run": run + ends[::-1]}])
+
+
 def test_the_range_of_cells_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [
         *written(parse("c += 1; wait d >= 1 || d += 1; c += 2", cells=(0, 0)), "sc"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from schedules import Scripted, run
 from shown import EVERY, RACE, small, small_trace
 
-from asyncsim import Case, Signal, Window, simulate
+from asyncsim import Case, Signal, Window, kernel, simulate
 from asyncsim.checking.locate import locate
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.trace.event import Digest
@@ -156,3 +156,29 @@ def test_a_sum_is_known_only_if_both_its_parts_are():
     assert np.frombuffer(sum_of(region, one, one), np.int32)[0] == -2
     assert sum_of(region, None, one) is None
     assert sum_of(region, one, Digest("0" * 16, 17)) is None
+
+
+@kernel(memory=[Window("row", (1,), np.int32, initialised=True), Signal("cell", (1,))])
+async def published(rank, row, cell, *, scope):
+    """Put by a stream, and tell the receiver after a quiet."""
+    if rank.id == 0:
+        await rank.join(await rank.start(_put, row))
+        await rank.quiet(scope=scope)
+        await rank.notify(cell.at(1)[0], order="relaxed")
+    else:
+        await rank.wait(cell[0] >= 1)
+        await rank.load(row[0])
+
+
+async def _put(rank, row):
+    await rank.put(row.at(1)[0], 7)
+
+
+@pytest.mark.parametrize(("scope", "held"), [("stream", True), ("rank", False)])
+def test_a_quiet_of_the_rank_is_held_with_what_any_of_its_streams_put(scope, held):
+    case = Case(published.variant(scope=scope), ranks=2, calls=1, memory="nic")
+    trace = simulate(case, Scripted(0, "0.1", 0, "0.1>0", 0, 0, "0>3", 1), record="by hand").trace
+    timeline = timeline_of(trace)
+    kinds = [(event.op.kind, event.op.cell) for event in timeline.events]
+    landing, load = kinds.index(("land", None)), kinds.index(("load", None))
+    assert (held_back(timeline, landing, load) is not None) is held

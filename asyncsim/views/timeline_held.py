@@ -86,10 +86,12 @@ class _Held:
         # A rank sees its own stores before they land; which of them it reads is not looked at.
         if op.actor.rank in self._ranks:
             return True
-        # A quiet, and a landing that has to come after others of its rank, wait for its landings.
-        if op.kind == QUIET and op.link != WHOLE_RANK:
-            return _task(event) in self._wires
-        return (op.kind == QUIET or op.actor.wire) and op.actor.rank in self._ranks_of_wires
+        # A quiet, and a landing that has to come after others of its task, wait for that task's landings; a quiet of
+        # the rank, and what lands at home, for those of the other streams, too.
+        at_home = op.actor.wire and any(access.region.owner == op.actor.rank for access in op.accesses)
+        if (at_home or op.link == WHOLE_RANK) and op.actor.rank in self._ranks_of_wires:
+            return True
+        return (op.kind == QUIET or op.actor.wire) and _task(event) in self._wires
 
     def feeds(self, event: Event) -> bool:
         """Say whether a step reads, or adds to, what a held one wrote."""
