@@ -17,6 +17,7 @@ from late_toy import (
     JOIN,
     LOAD,
     NOTIFY,
+    POLL,
     QUIET,
     RANK_QUIET,
     START,
@@ -168,7 +169,7 @@ class _Toy:
         self.memory = len(self.streams)
         self.cells = self.memory + len(program.elements)
         ops = [(actor, index, op) for actor, ops in enumerate(self.streams) for index, op in enumerate(ops)]
-        answering = [(actor, index) for actor, index, op in ops if op.kind in (LOAD, TEST)]
+        answering = [(actor, index) for actor, index, op in ops if op.kind in (LOAD, POLL, TEST)]
         values = (*(0,) * self.cells, *program.starts)
         self.slots = {place: len(values) + number for number, place in enumerate(answering)}
         self.start: State = ((*values, *(None,) * len(answering)), ((),) * len(program.ranks))
@@ -228,11 +229,10 @@ class _Toy:
         """Let an actor do its next operation; say whether it can."""
         if self.program.actors[actor][1] and not self._is_started(actor, s):
             return False
-        if op.kind == LOAD:
-            s[self.slots[actor, index]] = self._view(op.place, actor, s, pending)
-        elif op.kind in COMPARING:
-            return self._compare(actor, index, op, s, pending)
-        elif op.kind in WRITING or op.kind == NOTIFY:
+        if op.kind in (LOAD, POLL, *COMPARING):
+            look = self._compare if op.kind in COMPARING else self._look
+            return look(actor, index, op, s, pending)
+        if op.kind in WRITING or op.kind == NOTIFY:
             self._issue(actor, index, op, s, pending)
         elif op.kind in (QUIET, RANK_QUIET):
             under_way = (self.landings[number].issue[0] for number, _ in pending[self.rank_of[actor]])
@@ -245,6 +245,10 @@ class _Toy:
         else:
             assert op.kind in (FENCE, START)
         return True
+
+    def _look(self, actor: int, index: int, op: Op, s: list[Any], pending: list[Pending]) -> bool:
+        seen = s[self.slots[actor, index]] = self._view(op.place, actor, s, pending)
+        return op.kind == LOAD or bool(COMPARE[op.how](self.program.writer(seen), op.value))
 
     def _compare(self, actor: int, index: int, op: Op, s: list[Any], pending: list[Pending]) -> bool:
         own = [

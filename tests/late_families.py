@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 
-from late_toy import ADD, COPY, FENCE, LATE_COPY, LOAD, NOTIFY, QUIET, RANK_QUIET, SET, STORE, TAKE, TEST, WAIT
+from late_toy import ADD, COPY, FENCE, LATE_COPY, LOAD, NOTIFY, POLL, QUIET, RANK_QUIET, SET, STORE, TAKE, TEST, WAIT
 
 RELAXED, STORES, PUT_SIGNAL = "relaxed", "stores", "put with signal"
 
@@ -31,6 +31,7 @@ class Family:
         streams: how many ranks have a second stream, at most.
         successive: they have two further ones, mostly one after the other.
         local: elements belong to rank 0, and so do all cells.
+        in_data: cells become elements that are stored to and polled, where that can be said.
         puts: so many of the stores and copies are said to be puts, also to the own rank.
 
     """
@@ -48,6 +49,7 @@ class Family:
     successive: bool = False
     local: bool = False
     puts: float = 0.0
+    in_data: bool = False
 
 
 _DATA = (STORE, STORE, LOAD, LOAD)
@@ -78,6 +80,10 @@ FAMILIES: dict[str, Family] = {
     "stores and puts": Family((*_DATA, COPY), ways=(STORES, STORES, NOTIFY), total=14, puts=0.4),
     "own copies": Family((*_HOME, LOAD), ways=(*_ANY_WAY, STORES), ranks=(2,), total=13, puts=0.5),
     "quiet of the rank": Family(_DATA, ways=(RANK_QUIET, RANK_QUIET, QUIET), streams=2, ranks=(2,), total=15),
+    "flags in data": Family(_DATA, ways=(FENCE, QUIET, NOTIFY), total=13, in_data=True),
+    "flags in data, streams": Family(_DATA, ways=(FENCE, QUIET), streams=1, ranks=(2,), total=13, in_data=True),
+    "flags in data, own copies": Family((*_DATA, COPY), ways=_ANY_WAY, total=12, puts=0.5, in_data=True),
+    "soup, polls": Family((*_DATA, STORE, POLL, POLL, POLL, QUIET, NOTIFY, WAIT), ranks=(2,), streams=1),
     "soup": Family((*_DATA, *_SYNC)),
     "soup, ordered": Family((*_DATA, *_SYNC, *_ORDER)),
     "soup, put with signal": Family((*_DATA, PUT_SIGNAL, PUT_SIGNAL, PUT_SIGNAL, WAIT, WAIT, WAIT, FENCE), total=9),

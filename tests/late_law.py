@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from forging import accepts, forced
 from late_brute import explore
 from late_runs import MEMORIES, Dice, Follow, Names, run_once
-from late_toy import JOIN, START, SYNC, TAKE, WAIT
+from late_toy import JOIN, POLL, START, SYNC, TAKE, WAIT
 
 from asyncsim.analysis.analyse import analyse
 from asyncsim.certify.events import MODELS as CERTIFIED
+from asyncsim.checking.versions import Versions
 from asyncsim.trace.event import COMPLETE
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from late_rules import Pair
     from late_toy import Op, Program
 
+    from asyncsim.machine.case import Case
     from asyncsim.trace.event import Trace
 
 FLAGS = {"signal-race", "unstable-wait", "overflow"}
@@ -40,13 +42,15 @@ class Judged:
     Args:
         kinds: of findings.
         races: pairs of transitions.
-        applies: no undetermined test was met.
+        applies: no undetermined test was met, and no poll that nothing forces.
+        polled: such a poll was met.
 
     """
 
     kinds: frozenset[str]
     races: frozenset[Pair]
     applies: bool
+    polled: bool = False
 
     @property
     def flagged(self) -> bool:
@@ -64,12 +68,13 @@ class Judged:
         return self.applies and not self.kinds & BLEMISHES
 
 
-def judge(program: Program, trace: Trace) -> Judged:
-    """Analyse a run."""
-    result = analyse(trace)
+def judge(program: Program, trace: Trace, case: Case | None = None) -> Judged:
+    """Analyse a run; with the case, its polls too."""
+    result = analyse(trace, contents=None if case is None else Versions(case))
     names = Names(program)
     races = frozenset(frozenset(names.step(name, index) for name, index in pair) for pair in result.race_pairs)
-    said = Judged(frozenset(finding.kind for finding in result.findings), races, result.applies)
+    polled = any("polls data" in reason for reason in result.reasons)
+    said = Judged(frozenset(finding.kind for finding in result.findings), races, result.applies, polled)
     assert (said.exact, said.proved) == (result.exact, result.clean)
     return said
 
@@ -92,7 +97,7 @@ class Checked:
         streams = self.program.streams
         ends = [end.positions for end in self.truth.finals]
         paths = ([ops[1 : at - 1] for ops, at in zip(streams, end, strict=True)] for end in ends)
-        return all(any(op.kind in (WAIT, TAKE) for inner in path for op in inner) for path in paths)
+        return all(any(op.kind in (WAIT, TAKE, POLL) for inner in path for op in inner) for path in paths)
 
 
 async def check(program: Program, memory: str) -> Checked:
@@ -112,7 +117,7 @@ async def check(program: Program, memory: str) -> Checked:
         reached.add(ran.final)
         if ran.final not in truth.finals:
             mistakes.append(f"the machine ends where it cannot: {ran.final}")
-        said.append(judge(program, ran.trace))
+        said.append(judge(program, ran.trace, ran.case))
     names = Names(program)
     for final, way in list(truth.finals.items())[:FOLLOWED]:
         if final in reached:
@@ -124,7 +129,7 @@ async def check(program: Program, memory: str) -> Checked:
             continue
         if ran.final != final:
             mistakes.append(f"the machine ends at {ran.final}, brute force at {final}")
-        said.append(judge(program, ran.trace))
+        said.append(judge(program, ran.trace, ran.case))
     for one in said:
         mistakes += against_truth(one, truth)
     certified = _is_certified(traces[0], memory)
@@ -136,7 +141,8 @@ async def check(program: Program, memory: str) -> Checked:
 
 
 def _is_certified(trace: Trace, memory: str) -> bool | None:
-    if memory not in CERTIFIED or trace.footer is None or trace.footer.ending != COMPLETE:
+    polls = any(event.op.kind == POLL for event in trace.events)  # of predicates no certificate says anything
+    if memory not in CERTIFIED or trace.footer is None or trace.footer.ending != COMPLETE or polls:
         return None
     return accepts(forced(trace))
 
@@ -159,8 +165,12 @@ def against_truth(said: Judged, truth: Truth) -> list[str]:
 
 
 def _same(one: Judged, other: Judged) -> bool:
-    """Say whether two analyses of one program agree. Past a flag nothing is exact, so only that there is one counts."""
-    return one.flagged == other.flagged and (one.flagged or one == other)
+    """Say whether two analyses of one program agree.
+
+    Past a flag, or a poll that nothing forces, nothing is exact, so only that there is one counts.
+    """
+    loose = one.flagged or one.polled
+    return loose == (other.flagged or other.polled) and (loose or one == other)
 
 
 async def smallest(program: Program, is_wrong: Callable[[Program], Awaitable[bool]]) -> Program:

@@ -15,6 +15,7 @@ from late_toy import (
     LATE_COPY,
     LOAD,
     NOTIFY,
+    POLL,
     QUIET,
     RANK_QUIET,
     SET,
@@ -22,6 +23,7 @@ from late_toy import (
     STORE,
     SYNC,
     TAKE,
+    TEST,
     WAIT,
     WRITING,
     Change,
@@ -43,7 +45,38 @@ def program_number(family: str, number: int, *, total: int | None = None) -> Pro
     chosen = FAMILIES[family]
     if total is not None:
         chosen = replace(chosen, total=total)
-    return _Protocol(chosen, rng).program() if chosen.ways else _Soup(chosen, rng).program()
+    program = _Protocol(chosen, rng).program() if chosen.ways else _Soup(chosen, rng).program()
+    return in_data(program, rng) if chosen.in_data else program
+
+
+def in_data(program: Program, rng: random.Random) -> Program:
+    """Return the program with some of its cells as elements: who notified stores, who waited polls for that store."""
+    places = [(actor, index, op) for actor, ops in enumerate(program.streams) for index, op in enumerate(ops)]
+    changing = [op for _, _, op in places if op.change is not None]
+    kept = {op.change.cell for op in changing if op.change and (op.kind != NOTIFY or op.change.how == SET)}
+    kept |= {op.place for _, _, op in places if op.kind in (TAKE, TEST)}
+    became = {
+        cell: len(program.elements) + n
+        for n, cell in enumerate(cell for cell in range(len(program.cells)) if cell not in kept)
+    }
+    stores = {
+        cell: [
+            program.number(actor, at) for actor, at, op in places if op.change is not None and op.change.cell == cell
+        ]
+        for cell in became
+    }
+
+    def changed(op: Op) -> Op:
+        if op.change is not None and op.change.cell in became:
+            return Op(STORE, became[op.change.cell])
+        if op.kind != WAIT or op.place not in became:
+            return op
+        order = stores[op.place]
+        value = order[op.value - 1] if 0 < op.value <= len(order) else rng.choice((0, len(places)))
+        return Op(POLL, became[op.place], how=rng.choice((">=", ">=", ">=", "==", "!=")), value=value)
+
+    ranks = tuple(tuple(tuple(map(changed, ops)) for ops in streams) for streams in program.ranks)
+    return replace(program, ranks=ranks, elements=(*program.elements, *(program.cells[cell] for cell in became)))
 
 
 class _Draft:
@@ -95,6 +128,9 @@ class _Draft:
         """Draw an access; a copy that the machine does not know becomes a load or a store."""
         rng, rank = self.rng, self.rank_of[actor]
         place, source = rng.randrange(len(self.elements)), rng.randrange(len(self.elements))
+        if kind == POLL:
+            how, value = rng.choice((">=", ">=", "!=", "==")), rng.randrange(self.family.total)
+            return Op(kind, place, how=how, value=value)
         if kind in COPIES and (place == source or rank not in (self.elements[place], self.elements[source])):
             kind = rng.choice((LOAD, STORE))
         put = kind in (STORE, *COPIES) and self.family.puts > 0 and rng.random() < self.family.puts
@@ -138,7 +174,7 @@ class _Soup(_Draft):
             return replace(op, change=signal) if self.can_signal(actor, op) else op
         if kind in (FENCE, QUIET, RANK_QUIET):
             return Op(kind)
-        if kind in (LOAD, *WRITING):
+        if kind in (LOAD, POLL, *WRITING):
             return self.data_op(actor, kind)
         own = [cell for cell, owner in enumerate(self.cells) if owner == self.rank_of[actor]]
         if not own:

@@ -18,6 +18,7 @@ from late_toy import (
     LATE_COPY,
     LOAD,
     NOTIFY,
+    POLL,
     QUIET,
     RANK_QUIET,
     SET,
@@ -83,7 +84,7 @@ async def _run_stream(rank: Rank, runner: _Runner) -> None:
     for index, op in enumerate(runner.program.streams[number]):
         if op.on_data:
             loaded = await runner.touch(rank, op, runner.program, (number, index))
-            if op.kind == LOAD:
+            if op.kind in (LOAD, POLL):
                 runner.log[number, index] = int(loaded)
         elif op.kind == START:
             child = _Runner(runner.program, runner.log, runner.memory, runner.barrier, op.place)
@@ -112,6 +113,8 @@ class _Runner:
         place = data.at(program.elements[op.place])[op.place]
         if op.kind == LOAD:
             return await rank.load(place)
+        if op.kind == POLL:
+            return await rank.poll(place, lambda x: COMPARE[op.how](program.writer(int(x)), op.value))
         nbi = op.kind == LATE_COPY
         source: Any = data.at(program.elements[op.source])[op.source] if op.kind in COPIES else program.writes(*at)
         if op.change is not None:
@@ -221,6 +224,7 @@ class Ran:
 
     trace: Trace
     final: Final
+    case: Case
 
 
 async def run_once(program: Program, memory: str, scheduler: Any) -> Ran:
@@ -234,13 +238,13 @@ async def run_once(program: Program, memory: str, scheduler: Any) -> Ran:
     values = [int(run.windows[owner][number]) for number, owner in enumerate(program.elements)]
     assert len(run.windows) == size
     loaded = tuple(
-        tuple(log.get((actor, index)) for index, op in enumerate(ops) if op.kind in (LOAD, TEST))
+        tuple(log.get((actor, index)) for index, op in enumerate(ops) if op.kind in (LOAD, POLL, TEST))
         for actor, ops in enumerate(program.streams)
     )
     final = Final(positions, tuple(values), counters, loaded)
     done = positions == tuple(map(len, program.streams))
     assert run.ending == ("complete" if done else "deadlock"), f"the run ended with {run.ending}: {program}"
-    return Ran(run.trace, final)
+    return Ran(run.trace, final, case)
 
 
 def _followed(program: Program, trace: Trace) -> tuple[tuple[int, ...], tuple[int, ...]]:

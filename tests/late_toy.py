@@ -3,7 +3,7 @@
     parse("st x; c += 1 || wait c >= 1; ld x", elements=(1,))
 
 ``||`` separates ranks and ``|`` the streams of a rank, of which the first is the rank's own task and
-must start and join the others. `x y z w` are elements of data, `c d e ... k` are cells; what belongs to
+must start and join the others. `x y z w ...` are elements of data, `c d e ... k` are cells; what belongs to
 whom is said beside the text. The operations are
 
     ld x, st x, ad x          load, store, atomic add: to a peer's element a remote one
@@ -11,6 +11,7 @@ whom is said beside the text. The operations are
     put x, put x <- y         a put, also to an own element: of a value, or of y; as well ``put x <~ y``
     c += 1, c := 1            notify; ``relaxed c += 1`` one that may overtake, ``stores c += 1`` puts alone
     st x, c += 1              a put with signal, as well ``x <- y, c := 1`` and ``x <~ y, c += 1``
+    poll x >= 3               until the third operation of the program (rank by rank) stored, or a later one; 0: none
     wait c >= 1               and ``take`` (it subtracts as it passes) and ``test``
     fence, quiet, quiet rank  the last one for all streams of the rank
     start 1, join 1, sync     of stream 1 of the same rank; all streams of the rank meet
@@ -27,12 +28,13 @@ from itertools import accumulate
 LOAD, STORE, ADD, COPY, LATE_COPY = "ld", "st", "ad", "<-", "<~"
 NOTIFY, SET, WAIT, TAKE, TEST = "+=", ":=", "wait", "take", "test"
 FENCE, QUIET, RANK_QUIET, START, JOIN, SYNC = "fence", "quiet", "quiet rank", "start", "join", "sync"
+POLL = "poll"
 COPIES = (COPY, LATE_COPY)
 WRITING = (STORE, ADD, *COPIES)
 COMPARING = (WAIT, TAKE, TEST)
 SYMBOLS = ("==", "!=", ">", ">=", "<", "<=")
 
-ELEMENTS = "xyzw"
+ELEMENTS = "xyzwvutsrqp"
 CELLS = "cdefghijk"
 
 
@@ -85,13 +87,15 @@ class Op:
     @property
     def on_data(self) -> bool:
         """Whether it touches memory."""
-        return self.kind == LOAD or self.kind in WRITING
+        return self.kind in (LOAD, POLL, *WRITING)
 
     def __str__(self) -> str:
         """Write it in the notation of this page."""
         signal = f", {self.change}" if self.change else ""
         if self.kind in COPIES:
             return f"{'put ' * self.put}{ELEMENTS[self.place]} {self.kind} {ELEMENTS[self.source]}{signal}"
+        if self.kind == POLL:
+            return f"{self.kind} {ELEMENTS[self.place]} {self.how} {self.value}"
         if self.on_data:
             return f"{'put' if self.put else self.kind} {ELEMENTS[self.place]}{signal}"
         if self.kind == NOTIFY:
@@ -141,6 +145,15 @@ class Program:
         number = self._first[actor] + index
         return 1 << (number if self.streams[actor][index].kind == ADD else number + 24)
 
+    def number(self, actor: int, index: int) -> int:
+        """Return the number of an operation in the whole program, from 1."""
+        return self._first[actor] + index + 1
+
+    @staticmethod
+    def writer(value: int) -> int:
+        """Return the number of the store that wrote a value last, as polls compare it; adds do not count."""
+        return (value >> 24).bit_length()
+
     def __str__(self) -> str:
         """Write the call of `parse` that makes this program."""
         text = " || ".join(" | ".join("; ".join(map(str, ops)) for ops in streams) for streams in self.ranks)
@@ -188,8 +201,8 @@ def _op(text: str) -> Op:
             op = Op(STORE, ELEMENTS.index(element), change=change, put=True)
         case [*put, element, ("<-" | "<~") as kind, source] if element != source and put in ([], ["put"]):
             op = Op(kind, ELEMENTS.index(element), source=ELEMENTS.index(source), change=change, put=bool(put))
-        case [("wait" | "take" | "test") as kind, cell, how, value] if how in SYMBOLS:
-            op = Op(kind, CELLS.index(cell), how=how, value=int(value))
+        case [("wait" | "take" | "test" | "poll") as kind, place, how, value] if how in SYMBOLS:
+            op = Op(kind, (ELEMENTS if kind == POLL else CELLS).index(place), how=how, value=int(value))
         case [("start" | "join") as kind, number]:
             op = Op(kind, int(number))
         case [("fence" | "quiet" | "sync") as kind]:

@@ -8,6 +8,10 @@ import numpy as np
 import pytest
 import trio
 from click.testing import CliRunner
+from late_law import check as check_late
+from late_runs import Dice
+from late_runs import run_once as run_late
+from late_toy import parse as parse_late
 from law import check as check_law
 from programs import program_number
 from test_theory_examples import judged
@@ -78,9 +82,9 @@ def test_where_there_is_a_race_nothing_is_said_of_polls() -> None:
     assert said.polled
 
 
-def yes(*_: Any) -> bool:
-    """Stand in for a rule that lets all pass."""
-    return True
+def nothing(*_: Any) -> list[Any]:
+    """Stand in for a rule that looks at nothing."""
+    return []
 
 
 def no(*_: Any) -> bool:
@@ -109,6 +113,43 @@ def test_the_law_notices_a_missing_part(monkeypatch: pytest.MonkeyPatch, rule: s
         return False
 
     assert trio.run(is_noticed)
+
+
+# Late memory.
+
+
+def late(text: str, memory: str, **options: Any) -> Any:
+    checked = trio.run(check_late, parse_late(text, **options), memory)
+    assert not checked.mistakes
+    return checked.said
+
+
+@pytest.mark.parametrize(("memory", "proved"), [("sc", True), ("ldst", True), ("nic", True)])
+def test_a_flag_behind_a_fence_forces(memory: str, *, proved: bool) -> None:
+    assert late("st x; fence; st y || poll y >= 3; ld x", memory, elements=(1, 1)).proved is proved
+
+
+@pytest.mark.parametrize(("memory", "proved"), [("sc", True), ("ldst", False), ("nic", False)])
+def test_a_flag_that_overtakes_its_data_orders_nothing(memory: str, *, proved: bool) -> None:
+    said = late("st x; st y || poll y >= 2; ld x", memory, elements=(1, 1))
+    assert said.proved is proved
+    assert ("race" in said.kinds) is not proved
+
+
+@pytest.mark.parametrize(("memory", "proved"), [("sc", True), ("ldst", True), ("nic", False)])
+def test_an_own_put_is_polled_as_it_is_loaded(memory: str, *, proved: bool) -> None:
+    # Where own writes are forwarded it is seen at once, else when it lands: before or after the poll.
+    assert late("st x; poll x >= 0 || ", memory, elements=(1,)).proved is proved
+    assert late("st x; poll x >= 1 || ", memory, elements=(1,)).proved
+
+
+def test_where_a_run_shows_something_else_than_its_order_nothing_is_said() -> None:
+    # A poll sees the own store on top of what landed after it was issued: a race, which the second poll would undo.
+    program = parse_late("st x || st x; poll x == 2; poll x != 1", elements=(0,))
+    for number in range(20):
+        ran = trio.run(run_late, program, "ldst", Dice(number))
+        assert analyse(ran.trace, contents=Versions(ran.case)).reasons
+    assert not late("st x || st x; poll x == 2; poll x != 1", "ldst", elements=(0,)).applies
 
 
 # Kernels.
@@ -200,7 +241,7 @@ def test_p1_two_writers_of_one_tile(monkeypatch: pytest.MonkeyPatch) -> None:
     assert trace.footer.ending == "deadlock"
     assert simulate(case, First()).ending == "complete"
     assert not analyse(trace, contents=Versions(case)).clean
-    monkeypatch.setattr(polls, "_in_order", yes)
+    monkeypatch.setattr(polls, "pairwise", nothing)
     assert analyse(trace, contents=Versions(case)).clean
 
 

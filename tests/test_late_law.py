@@ -140,7 +140,7 @@ relation = streams.Streams.relation
         (edges, "WHOLE_RANK", "no word", "soup, quiet of the rank"),
         (races, "_forwarded", no, "soup, local"),
         (races, "FETCH", "", "soup, local"),
-        (races, "_is_met", yes, "soup, local"),
+        (races, "is_met", yes, "soup, local"),
         (streams.Streams, "relation", whole_rank, "soup, streams sharing a cell"),
     ],
 )
@@ -200,11 +200,11 @@ async def against_stronger(one: Checked) -> list[str]:
     """Say where a proved program is not proved though less can happen there."""
     if not one.said.proved:
         return []
-    traces = {memory: (await run_once(one.program, memory, Dice(3))).trace for memory in STRONGER[one.memory]}
+    runs = {memory: await run_once(one.program, memory, Dice(3)) for memory in STRONGER[one.memory]}
     return [
         f"proved under {one.memory}, but not under {memory}"
-        for memory, trace in traces.items()
-        if not judge(one.program, trace).proved
+        for memory, ran in runs.items()
+        if not judge(one.program, ran.trace, ran.case).proved
     ]
 
 

@@ -3,8 +3,10 @@
 What a poll can see are *versions*: what lies there when it is reached, and that again after each write that can come
 while it is pending. It is forced where
 
-    P1  these writes are totally ordered in every schedule, and so are any two that overlap, with those before;
+    P1  these writes come in one order in every schedule;
     P2  from the first version that the predicate accepts on, all are the same bytes.
+
+(What was there before in either order is the same, or a race; and where there is one, nothing is said of polls.)
 
 Then the poll needs the write that makes that version as an operation needs an edge, and returns the same bytes in
 every schedule. What writes can come, and in which order, depends in turn on what polls let happen. So each is first
@@ -15,11 +17,11 @@ and all is looked at again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from asyncsim.analysis.precede import precedes, precedes_reaching
-from asyncsim.analysis.touches import OWN, Entry, entries_of, is_met
+from asyncsim.analysis.touches import Entry, entries_of, is_met
 from asyncsim.trace.op import FETCH, POLL
 from asyncsim.trace.region import READ, spans_overlap
 
@@ -50,14 +52,12 @@ class _Write:
 
     Args:
         shown: the operation with which it comes, in the eyes of the poll.
-        settled: those after which nothing of it is to come, in the eyes of anybody.
         access: what it changes.
         data: what it writes; None if that is not known.
 
     """
 
     shown: Place
-    settled: tuple[Place, ...]
     access: Access
     data: bytes | None
 
@@ -125,16 +125,16 @@ class Polls:
             overlap = spans_overlap(entry.access.region.spans, poll.access.region.spans)
             if overlap and is_met(entry, poll) and is_met(poll, entry):
                 event = streams.event(entry.place)
-                shown: Place = entry.place
-                settled: tuple[Place, ...] = (entry.place,)
-                wire = streams.events[entry.place[0]]
-                if streams.issue(entry.place)[0] == place[0] and wire[0].op.kind != FETCH and streams.model.forwarding:
-                    shown = streams.issue(entry.place)
-                elif entry.eyes == OWN:
-                    settled = streams.landings(entry.place)
+                shown = streams.issue(entry.place) if self._is_forwarded(entry.place, place) else entry.place
                 data = event.data if isinstance(event.data, bytes) else None
-                found.append(_Write(shown, settled, entry.access, data))
+                found.append(_Write(shown, entry.access, data))
         return sorted(found, key=lambda write: streams.step(write.shown))
+
+    def _is_forwarded(self, landing: Place, poll: Place) -> bool:
+        """Say whether a poll sees a landing of its own actor as soon as it is issued."""
+        streams = self._streams
+        own = streams.issue(landing) != landing and streams.issue(landing)[0] == poll[0]
+        return own and streams.model.forwarding and streams.events[landing[0]][0].op.kind != FETCH
 
     def _take(self, place: Place) -> None:
         """Take a poll to be forced by the last write that made its predicate true in this run."""
@@ -144,7 +144,8 @@ class Polls:
             return
         before = [write for write in self._writes[place] if streams.step(write.shown) < streams.step(place)]
         versions = self._versions(place, [], before)
-        if versions is None:
+        if versions is None or versions[-1] != (True, streams.event(place).data):
+            # Nobody can say, or it saw something else: where there is a race, what was shown first may come last.
             self.unforced.append(streams.event(place))
             return
         last = len(versions)
@@ -173,7 +174,7 @@ class Polls:
         came = [write for write in self._writes[place] if order.reach(actor, index, write.shown[0]) > write.shown[1]]
         base = [write for write in came if precedes_reaching(order, write.shown, place, structure)]
         more = [write for write in came if write not in base]
-        if not all(_in_order(order, x, y) for x, y in _must_be_ordered(came, more)):
+        if not all(precedes(order, x.shown, y.shown) for x, y in pairwise(more)):
             return False
         versions = self._versions(place, base, more)
         if versions is None:
@@ -187,22 +188,6 @@ class Polls:
         if first:
             return source == more[first - 1].shown
         return source is None or source in {write.shown for write in base}
-
-
-def _must_be_ordered(came: list[_Write], more: list[_Write]) -> Iterator[tuple[_Write, _Write]]:
-    """P1: yield the pairs of writes of which the first must be over when the second comes."""
-    if len({write.access.region.spans for write in came}) == 1:
-        yield from pairwise(came)  # each overlaps with the next
-        return
-    yield from pairwise(more)
-    for x, y in combinations(came, 2):
-        if spans_overlap(x.access.region.spans, y.access.region.spans):
-            yield x, y
-
-
-def _in_order(order: Order, x: _Write, y: _Write) -> bool:
-    """Say whether the first of two writes is over when the second comes, in every schedule."""
-    return all(precedes(order, place, y.shown) for place in x.settled)
 
 
 def _differ(seen: list[bytes]) -> bool:

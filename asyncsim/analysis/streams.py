@@ -209,13 +209,6 @@ class Streams:
             self._issued[epoch.number] = dict(found)
         return self._issued[epoch.number]
 
-    def landings(self, issue: Place) -> tuple[Place, ...]:
-        """Return the landings of an operation."""
-        return tuple(
-            (wire, len(self.events[wire]) - 1)
-            for wire in range(self.tasks, len(self.events)) if self.issuer[wire] == issue
-        )  # fmt: skip
-
     def step(self, place: Place) -> float:
         """Return when an operation was executed; infinity if it never was."""
         step = self.event(place).step
