@@ -29,6 +29,7 @@ from asyncsim.analysis.races import races
 from asyncsim.analysis.signals import overflows, signal_races, undetermined_tests, unstable_waits
 from asyncsim.analysis.streams import Streams
 from asyncsim.trace.event import COMPLETE, DEADLOCK, STEP_LIMIT
+from asyncsim.trace.finding import ATOMIC, RACE, SUM
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 RacePair = frozenset[tuple[str, int]]
 FLAGS = ("signal-race", "unstable-wait", "overflow")
-ORDER_FINDINGS = (*FLAGS, "race", "order-dependent-sum")
+ORDER_FINDINGS = (*FLAGS, RACE, SUM, ATOMIC)
 
 
 @dataclass(slots=True)

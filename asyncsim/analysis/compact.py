@@ -99,12 +99,12 @@ def clocks_of(trace: Trace) -> Segments | None:
 
 
 def _is_plain(trace: Trace, columns: Columns) -> bool:
-    """Say whether the run is complete, of plain operations and small numbers, has no unwritten read, adds no floats."""
+    """Say whether the run is complete, of plain operations and small numbers, reads all written, adds integers only."""
     if trace.footer is None or trace.footer.ending != COMPLETE or model_of(trace.header.memory).late:
         return False
     steps = columns.steps
-    sums = (access for place in columns.places for access in place if access.mode == ADD)
-    if not len(columns) or any(access.region.dtype.kind not in "biu" for access in sums):
+    atomics = (access for place in columns.places for access in place if access.atomic)
+    if not len(columns) or any(a.mode != ADD or a.region.dtype.kind not in "biu" for a in atomics):
         return False
     if not sums_are_exact(trace.header.world, steps):
         return False

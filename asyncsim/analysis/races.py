@@ -9,8 +9,9 @@ from asyncsim.analysis.group import Suspect
 from asyncsim.analysis.precede import unordered
 from asyncsim.analysis.touches import entries_of, is_met
 from asyncsim.trace.conflict import accesses_conflict, meeting_accesses
+from asyncsim.trace.finding import ATOMIC, RACE, SUM
 from asyncsim.trace.op import FETCH, LAND, WAIT
-from asyncsim.trace.region import READ, SYMBOLS, adds_commute, spans_overlap
+from asyncsim.trace.region import READ, SYMBOLS, adds_commute, both_atomic, spans_overlap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,32 +22,42 @@ if TYPE_CHECKING:
     from asyncsim.trace.region import Access, Spans
 
 
+def kind_of(first: Access, second: Access) -> str | None:
+    """Say what two accesses that nothing orders are: a race, or atomics whose order may show; None: neither."""
+    one, other = first.region, second.region
+    if adds_commute(first, second):
+        rounded = one.dtype.kind not in "biu" and one.slot == other.slot and spans_overlap(one.spans, other.spans)
+        return SUM if rounded else None
+    if not accesses_conflict(first, second):
+        return None
+    return ATOMIC if both_atomic(first, second) else RACE
+
+
 def races(streams: Streams, order: Order) -> Iterator[Suspect]:
-    """Yield every race and every order-dependent sum, a suspect a pair of operations."""
+    """Yield every race and all atomics whose order may show, a suspect a pair of operations."""
     raced: set[tuple[Place, Place]] = set()
-    sums: dict[tuple[Place, Place], Suspect] = {}
+    atomics: dict[tuple[Place, Place], Suspect] = {}
     for a, b in _overlapping(streams):
         x, y, first, second = a.place, b.place, a.access, b.access
         pair = (min(x, y), max(x, y))
-        both_add = adds_commute(first, second)
-        if pair in raced or (both_add and (pair in sums or first.region.dtype.kind in "biu")):
+        kind = kind_of(first, second)
+        if kind is None or pair in raced or (kind != RACE and pair in atomics) or not unordered(order, x, y):
             continue
-        if (both_add or accesses_conflict(first, second)) and unordered(order, x, y):
-            suspect = _suspect(streams, (x, y), (first, second), both_add=both_add)
-            if both_add:
-                sums[pair] = suspect
-            else:
-                raced.add(pair)
-                yield suspect
-    # Two operations that race in one place and add up in another are a race.
-    yield from (suspect for pair, suspect in sums.items() if pair not in raced)
+        suspect = _suspect(streams, (x, y), (first, second), kind)
+        if kind == RACE:
+            raced.add(pair)
+            yield suspect
+        else:
+            atomics[pair] = suspect
+    # Two operations that race in one place and are atomic in another are a race.
+    yield from (suspect for pair, suspect in atomics.items() if pair not in raced)
 
 
-def suspect_at(streams: Streams, x: Place, y: Place, *, both_add: bool) -> Suspect:
-    """Return the suspect of two operations that are known to race, or to add up in either order."""
+def suspect_at(streams: Streams, x: Place, y: Place, kind: str) -> Suspect:
+    """Return the suspect of two operations that are known to race, or to be atomics whose order may show."""
     for first, second in meeting_accesses(streams.event(x).op, streams.event(y).op):
-        if both_add or accesses_conflict(first, second):
-            return _suspect(streams, (x, y), (first, second), both_add=both_add)
+        if kind_of(first, second) == kind:
+            return _suspect(streams, (x, y), (first, second), kind)
     raise RuntimeError(f"{streams.event(x).op} and {streams.event(y).op} do not conflict")
 
 
@@ -102,9 +113,7 @@ def _forwarded(streams: Streams, x: Entry, y: Entry) -> bool:
     return False
 
 
-def _suspect(
-    streams: Streams, places: tuple[Place, Place], accesses: tuple[Access, Access], *, both_add: bool
-) -> Suspect:
+def _suspect(streams: Streams, places: tuple[Place, Place], accesses: tuple[Access, Access], kind: str) -> Suspect:
     access_at = dict(zip(places, accesses, strict=True))
 
     def hazard(sides: tuple[Place, ...]) -> str:
@@ -115,9 +124,11 @@ def _suspect(
 
     window = streams.trace.header.world.memory_of(accesses[0].region.window)
     regions = tuple(str(access.region) for access in accesses)
-    if both_add:
-        return Suspect("order-dependent-sum", window, places, regions, lambda sides: _why_sum(streams, sides))
-    return Suspect("race", window, places, regions, why, hazard)
+    if kind == SUM:
+        return Suspect(kind, window, places, regions, lambda sides: _why_sum(streams, sides))
+    if kind == ATOMIC:
+        return Suspect(kind, window, places, regions, lambda sides: _why_atomic(streams, sides))
+    return Suspect(kind, window, places, regions, why, hazard)
 
 
 def hazard_of(first: Access, second: Access) -> str:
@@ -184,6 +195,14 @@ def _condition(streams: Streams, place: Place) -> str:
     inner = f" in {event.at[1]}" if len(event.at) > 1 else ""
     op = event.op
     return f"{op.cell} {SYMBOLS[op.how]} {op.amount} (call {event.call}{_line(event.at)}{inner})"
+
+
+def _why_atomic(streams: Streams, sides: tuple[Place, ...]) -> str:
+    first, second = sides
+    return (
+        f"{_name(streams, first)} and {_name(streams, second)} are atomic and can come in either order: "
+        "no race, but what is read, or stays, depends on it"
+    )
 
 
 def _why_sum(streams: Streams, sides: tuple[Place, ...]) -> str:

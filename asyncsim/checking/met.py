@@ -11,22 +11,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from asyncsim.analysis.races import kind_of
 from asyncsim.checking.relation import changes_cell
 from asyncsim.checking.trail import members
-from asyncsim.trace.conflict import accesses_conflict, meeting_accesses
+from asyncsim.trace.conflict import meeting_accesses
+from asyncsim.trace.finding import RACE
 from asyncsim.trace.op import FETCH, LAND, POLL, SET
-from asyncsim.trace.region import READ, adds_commute, spans_overlap
+from asyncsim.trace.region import READ
 
 if TYPE_CHECKING:
     from asyncsim.checking.trail import Trail
     from asyncsim.trace.op import Op
     from asyncsim.trace.region import Access
 
-RACE, SUM, SIGNAL_RACE = "race", "order-dependent-sum", "signal-race"
+SIGNAL_RACE = "signal-race"
 Meant = tuple[str, int, str, tuple[object, ...]]
 """An operation of any schedule: its actor, its place in the actor's stream, its kind and its regions or cell."""
 Pair = tuple[str, Meant, Meant]
-"""A race, order-dependent sum or signal race, and its two operations."""
+"""A race, a signal race or atomics whose order may show, and the two operations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +96,12 @@ class Meetings:
             return None
         kind = None
         for x, y in meeting_accesses(a, b):
-            if accesses_conflict(x, y) and not (
-                self._is_forwarded(trail, first, b, y) or self._is_forwarded(trail, second, a, x)
-            ):
+            found = kind_of(x, y)
+            if found is None or self._is_forwarded(trail, first, b, y) or self._is_forwarded(trail, second, a, x):
+                continue
+            if found == RACE:
                 return RACE
-            if _sum_depends(x, y):
-                kind = SUM
+            kind = found
         return kind
 
     def _is_forwarded(self, trail: Trail, landing: int, op: Op, access: Access) -> bool:
@@ -121,16 +123,6 @@ def _may_erase(a: Op, b: Op) -> bool:
     if a.cell is None or b.cell is None or a.cell.slot != b.cell.slot or not (changes_cell(a) and changes_cell(b)):
         return False
     return SET in (a.how, b.how) and (a.how, a.amount) != (b.how, b.amount)
-
-
-def _sum_depends(x: Access, y: Access) -> bool:
-    """Say whether both add floating-point numbers to one place."""
-    return (
-        adds_commute(x, y)
-        and x.region.dtype.kind not in "biu"
-        and x.region.slot == y.region.slot
-        and spans_overlap(x.region.spans, y.region.spans)
-    )
 
 
 def _meant(trail: Trail, step: int) -> Meant:

@@ -9,7 +9,7 @@ from asyncsim.analysis.group import EXAMPLES, FairOrder, findings_of
 from asyncsim.analysis.races import suspect_at
 from asyncsim.analysis.signals import signal_race_at
 from asyncsim.analysis.streams import Streams
-from asyncsim.checking.met import SIGNAL_RACE, SUM
+from asyncsim.checking.met import SIGNAL_RACE
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.errors import KernelError
@@ -85,7 +85,7 @@ class Raced:
 
 
 def _suspect(streams: Streams, kind: str, x: Place, y: Place) -> Suspect:
-    return signal_race_at(streams, x, y) if kind == SIGNAL_RACE else suspect_at(streams, x, y, both_add=kind == SUM)
+    return signal_race_at(streams, x, y) if kind == SIGNAL_RACE else suspect_at(streams, x, y, kind)
 
 
 def kind_of(finding: Finding) -> tuple[object, ...]:

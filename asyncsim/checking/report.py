@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.finding import ATOMIC, RACE, SUM
 
 if TYPE_CHECKING:
     from asyncsim.analysis.analyse import Analysis
@@ -22,7 +23,7 @@ VERDICTS = (PROVED, EXHAUSTED, SURVIVED, REFUTED)
 HARMFUL, ALL = "harmful", "all"
 RACES = (HARMFUL, ALL)
 """Which races refute: those that are shown to be harmful, or all that some schedule has."""
-RACING = ("race", "signal-race", "unstable-wait", "order-dependent-sum")
+RACING = (RACE, "signal-race", "unstable-wait", SUM, ATOMIC)
 """The kinds of findings that are meant by that."""
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.op import ATOMIC_ADD, SET
-from asyncsim.trace.region import Cell, Condition, Region
+from asyncsim.trace.region import WRITE, Cell, Condition, Region
 from asyncsim.trace.world import OutsideView, SignalView, WindowView
 
 if TYPE_CHECKING:
@@ -64,10 +64,12 @@ def change_of(rank: int, what: str, cell: Cell, value: Any, op: str, world: Worl
     return number
 
 
-def adds_of(rank: int, kind: str, region: Region, atomic: object) -> tuple[Access]:
-    """Return the access of an atomic add, if the window can be added to."""
+def atomic_of(rank: int, kind: str, region: Region, atomic: object) -> tuple[Access]:
+    """Return the access of an atomic add or set, if the window can be added to."""
+    if atomic == "set":
+        return region.atomic(WRITE)
     if atomic != "add":
-        raise MisuseError(f"rank {rank}: {kind} to {region}: atomic={atomic!r}; use atomic='add' or leave it out")
+        raise MisuseError(f"rank {rank}: {kind} to {region}: atomic={atomic!r}; use 'add' or 'set', or leave it out")
     if region.dtype.kind == "b":
         raise MisuseError(f"rank {rank}: {kind} to {region}: booleans cannot be added; use an integer window")
     return region.adds
@@ -121,11 +123,11 @@ def put_of(  # noqa: PLR0913, PLR0917 - what a put is given, and who puts
         raise no_region(rank, kind, target)
     if source.__class__ is not Region:
         tile = tile_for(rank, kind, target, source)
-        return (target.writes if atomic is None else adds_of(rank, kind, target, atomic)), tile
+        return (target.writes if atomic is None else atomic_of(rank, kind, target, atomic)), tile
     check_copy(rank, kind, target, source, world)
     if source.owner != rank:
         raise MisuseError(f"rank {rank}: {kind} from {source}; a put copies from an own region: window[...]")
-    written = written_by(target, source) if atomic is None else adds_of(rank, kind, target, atomic)
+    written = written_by(target, source) if atomic is None else atomic_of(rank, kind, target, atomic)
     return (*source.reads, *written), None
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from numpy import ndarray
 
 from asyncsim.machine.arguments import (
-    adds_of,
+    atomic_of,
     change_of,
     check_condition,
     check_copy,
@@ -49,7 +49,7 @@ from asyncsim.trace.op import (
     op_on_cell,
     op_on_data,
 )  # fmt: skip
-from asyncsim.trace.region import Cell, Condition, Region
+from asyncsim.trace.region import READ, Cell, Condition, Region
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from asyncsim.machine.memory import Tile
 
 _Result = TypeVar("_Result")
+_Atomic = Literal["add", "set"]
 _Order = Literal["release", "stores", "relaxed"]
 if TYPE_CHECKING:
     _Operation = Generator[Op, Any, _Result]
@@ -76,11 +77,12 @@ class Rank(Parent):
     # Data.
 
     @operation
-    def load(self, region: Region) -> _Operation[Tile]:
+    def load(self, region: Region, *, atomic: bool = False) -> _Operation[Tile]:
         """Return a private copy of a region; of a peer's region this is a one-sided remote load.
 
         Args:
             region: ``window[...]`` or ``window.at(peer)[...]``.
+            atomic: read each element atomically against atomic adds and sets, as ``atomic_fetch`` of OpenSHMEM.
 
         Returns:
             An array of the region's shape and dtype (a numpy scalar for a single element).
@@ -89,23 +91,25 @@ class Rank(Parent):
         if region.__class__ is not Region or region.world is not self._world:
             raise no_region(self._home, "load", region)
         kind = LOAD if region.owner == self._home else REMOTE_LOAD
-        tile: Tile = yield op_on_data(self.actor, kind, region.reads, None, self._number, False)  # noqa: FBT003
+        accesses = region.atomic(READ) if atomic else region.reads
+        tile: Tile = yield op_on_data(self.actor, kind, accesses, None, self._number, False)  # noqa: FBT003
         return tile
 
     @operation
-    def store(self, region: Region, tile: Any, *, atomic: Literal["add"] | None = None) -> _Operation[None]:  # noqa: ANN401 - numbers are tiles, too
+    def store(self, region: Region, tile: Any, *, atomic: _Atomic | None = None) -> _Operation[None]:  # noqa: ANN401 - numbers are tiles, too
         """Store a tile to a region; of a peer's region this is a one-sided remote store.
 
         Args:
             region: ``window[...]`` or ``window.at(peer)[...]``.
             tile: an array of exactly the region's shape and dtype; a Python number for a single element.
-            atomic: "add" adds element by element instead, atomic against other adds.
+            atomic: "add" adds element by element instead; "set" stores each element atomically. Either is atomic
+                against other atomics of the same dtype, and races with all else.
 
         """
         if region.__class__ is not Region or region.world is not self._world:
             raise no_region(self._home, "store", region)
         kind = STORE if region.owner == self._home else REMOTE_STORE
-        accesses = region.writes if atomic is None else adds_of(self._home, kind, region, atomic)
+        accesses = region.writes if atomic is None else atomic_of(self._home, kind, region, atomic)
         if tile.__class__ is not ndarray or tile.dtype != region.dtype or tile.shape != region.shape:
             tile = tile_for(self._home, kind, region, tile)
         yield op_on_data(self.actor, kind, accesses, tile, self._number, self._deferred)
@@ -154,7 +158,7 @@ class Rank(Parent):
         target: Region,
         source: Any,  # noqa: ANN401 - an own region, or an array
         *,
-        atomic: Literal["add"] | None = None,
+        atomic: _Atomic | None = None,
         nbi: bool = False,
     ) -> _Operation[None]:
         """Copy an own region, or a private array, into a peer's region.
@@ -162,7 +166,8 @@ class Rank(Parent):
         Args:
             target: ``window.at(peer)[...]``.
             source: an own region, or an array, of the target's shape and dtype.
-            atomic: "add" adds element by element instead, atomic against other adds.
+            atomic: "add" adds element by element instead; "set" stores each element atomically. Either is atomic
+                against other atomics of the same dtype, and races with all else.
             nbi: non-blocking: an own region is read only when the copy is made, some time up to this
                 actor's next `quiet` (under a model in which things land later).
 

@@ -78,7 +78,7 @@ def same_op(a: Op, b: Op) -> bool:
 
 def _places(op: Op) -> list[tuple[object, ...]]:
     places: list[tuple[object, ...]] = [
-        (access.mode, access.region.window, access.region.owner, access.region.index, access.region.part)
+        (access.mode, access.atomic, access.region.window, access.region.owner, access.region.index, access.region.part)
         for access in op.accesses
     ]
     return places if op.cell is None else [*places, (op.cell.signal, op.cell.owner, op.cell.index)]

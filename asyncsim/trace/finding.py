@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 
     from asyncsim.trace.event import Event
 
+RACE, SUM, ATOMIC = "race", "order-dependent-sum", "order-dependent-atomic"
 KINDS = (
-    "race", "signal-race", "unstable-wait", "deadlock", "unwritten-read", "order-dependent-sum", "overflow",
+    RACE, "signal-race", "unstable-wait", "deadlock", "unwritten-read", SUM, ATOMIC, "overflow",
     "wrong-result", "ranks-differ", "call-mismatch", "leftover-credit", "hidden-state", "step-limit",
 )  # fmt: skip
 HAZARDS = ("RAW", "WAR", "WAW")

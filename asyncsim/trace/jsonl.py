@@ -254,6 +254,8 @@ def _access(access: Access) -> dict[str, Any]:
     region = access.region
     places = [[at.start, at.stop, at.step] if isinstance(at, slice) else at for at in region.index]
     made = {"window": region.window, "owner": region.owner, "region": places, "mode": access.mode}
+    if access.atomic and access.mode != "add":  # an add always is
+        made["atomic"] = True
     return made if region.part is None else {**made, "piece": list(region.part)}
 
 

@@ -238,6 +238,7 @@ class Steps:
         places = list_in(fields.take("region"), "'region'")
         mode = fields.choice("mode", _MODES)
         piece = _piece(fields.take("piece")) if wire and "piece" in fields else None
+        atomic = fields.flag("atomic")
         fields.end()
         if len(places) != len(layout.shape):
             raise BadFieldError(f"'region' has {len(places)} offsets; window {name} has shape {layout.shape}")
@@ -249,7 +250,8 @@ class Steps:
             if self._spans > MAX_SPANS:
                 raise BadFieldError(f"the regions so far are more than {MAX_SPANS} pieces of memory")
             region = self._regions[name, owner, box, whole] = layout.from_box(owner, box, whole)
-        return {READ: region.reads, WRITE: region.writes, ADD: region.adds}[mode][0], piece
+        plain = {READ: region.reads, WRITE: region.writes, ADD: region.adds}[mode]
+        return (region.atomic(mode) if atomic and mode != ADD else plain)[0], piece
 
 
 def _link(fields: Fields, word: str) -> str:
@@ -272,7 +274,7 @@ def _piece(item: Any) -> tuple[int, int]:  # noqa: ANN401
 
 def _key(access: Access, piece: tuple[int, int] | None) -> tuple[object, ...]:
     region = access.region
-    return (region.slot, region.index, access.mode, piece)
+    return (region.slot, region.index, access.mode, access.atomic, piece)
 
 
 def _range(place: Any, extent: int) -> tuple[int, int, int]:  # noqa: ANN401

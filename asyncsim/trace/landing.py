@@ -250,6 +250,9 @@ def _pieces(target: Access, atom: int | None) -> list[tuple[Access, tuple[int, i
         return [(target, None)]
     region = target.region
     return [
-        (region.piece(start, min(start + atom, size), target.mode), (start, min(start + atom, size)))
+        (
+            region.piece(start, min(start + atom, size), target.mode, atomic=target.atomic),
+            (start, min(start + atom, size)),
+        )
         for start in range(0, size, atom)
     ]

@@ -84,11 +84,15 @@ class Region:
         """The access that adds; few regions are ever added to."""
         made = self._adds
         if made is None:
-            made = (Access(self, ADD),)
+            made = (Access(self, ADD, atomic=True),)
             object.__setattr__(self, "_adds", made)
         return made
 
-    def piece(self, start: int, stop: int, mode: str) -> Access:
+    def atomic(self, mode: str) -> tuple[Access]:
+        """Return the access that reads or writes each element atomically."""
+        return (Access(self, mode, atomic=True),)
+
+    def piece(self, start: int, stop: int, mode: str, *, atomic: bool = False) -> Access:
         """Return the access to elements `start` to `stop`, in row-major order, of this region alone."""
         size = self.dtype.itemsize
         run = (self.spans[0][1] - self.spans[0][0]) // size  # the spans of a box are all of one length
@@ -100,7 +104,7 @@ class Region:
             taken = min(run - skipped, stop - at)
             spans.append((low, low + taken * size))
             at += taken
-        return Access(replace(self, spans=tuple(spans), part=(start, stop)), mode)
+        return Access(replace(self, spans=tuple(spans), part=(start, stop)), mode, atomic=atomic)
 
     def __str__(self) -> str:
         """Write the region as numpy would index it: ``data[2, 0:64]@1``."""
@@ -117,10 +121,11 @@ def box_text(box: Box) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Access:
-    """A region and what is done there: read, write, or add (atomic against other adds)."""
+    """A region and what is done there: read, write, or add; atomic, or not. An add always is."""
 
     region: Region
     mode: str
+    atomic: bool = False
 
 
 def adds_commute(a: Access, b: Access) -> bool:
@@ -129,6 +134,11 @@ def adds_commute(a: Access, b: Access) -> bool:
     Of two types over the same bytes none of the adds is atomic against the other.
     """
     return a.mode == b.mode == ADD and a.region.dtype == b.region.dtype
+
+
+def both_atomic(a: Access, b: Access) -> bool:
+    """Say whether two accesses are atomic against each other: their order may matter, but neither is torn or lost."""
+    return a.atomic and b.atomic and a.region.dtype == b.region.dtype
 
 
 class Condition:

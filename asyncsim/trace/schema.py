@@ -203,7 +203,14 @@ def _footer(crc: _Schema, *, elsewhere: bool) -> _Schema:
 def _access(required: tuple[str, ...], **more: _Schema) -> _Schema:
     place = {"oneOf": [_COUNT, _list(_COUNT, minItems=3, maxItems=3)]}
     return _object(
-        {"window": _TEXT, "owner": _COUNT, "region": _list(place), "mode": {"enum": [READ, WRITE, ADD]}, **more},
+        {
+            "window": _TEXT,
+            "owner": _COUNT,
+            "region": _list(place),
+            "mode": {"enum": [READ, WRITE, ADD]},
+            "atomic": _FLAG,
+            **more,
+        },
         required,
     )
 

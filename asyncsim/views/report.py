@@ -14,6 +14,7 @@ from asyncsim.checking.locate import is_shipped
 from asyncsim.checking.models import models_text
 from asyncsim.checking.report import GRANTED, PROVED
 from asyncsim.machine.site import shown_path
+from asyncsim.trace.finding import ATOMIC, RACE, SUM
 from asyncsim.trace.op import (
     FETCH,
     JOIN,
@@ -46,7 +47,7 @@ _JOINTS = {
     SYNC: " at ",
 }
 _HARM = {True: "harmful", False: "benign here", None: "not shown to be harmful"}
-_ORDERED = ("race", "signal-race", "unstable-wait", "order-dependent-sum")
+_ORDERED = (RACE, "signal-race", "unstable-wait", SUM, ATOMIC)
 _BENIGN = "both orders give the same bits here, so no result shows it; it is still a race, and nothing is proved"
 
 

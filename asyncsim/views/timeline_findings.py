@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from asyncsim.trace.finding import ATOMIC, RACE, SUM
 from asyncsim.trace.op import WAIT
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _finding(item: dict[str, Any], events: Sequence[Event]) -> Told:
     title = f"{hazard} race" if hazard else kind
     listed = item.get("sides")
     sides = [side for side in listed if isinstance(side, dict)][:_MOST_SIDES] if isinstance(listed, list) else []
-    ordered = len(sides) == 2 and kind in ("race", "signal-race", "unstable-wait", "order-dependent-sum")  # noqa: PLR2004
+    ordered = len(sides) == 2 and kind in (RACE, "signal-race", "unstable-wait", SUM, ATOMIC)  # noqa: PLR2004
     return Told(
         f"{title}, {scope}" if scope else title,
         _facts(item, pairs=ordered),
