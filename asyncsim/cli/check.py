@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from asyncsim.cli.completion import complete_kernels
 from asyncsim.cli.field import show_field
 from asyncsim.cli.judge import judge_all
 from asyncsim.cli.numbers import Whole
-from asyncsim.cli.options import Options, engine_option, races_option, shared_options_and_auto
+from asyncsim.cli.options import RANKS, Options, engine_option, races_option, shared_options_of_check
 from asyncsim.cli.outputs import check_outputs
 from asyncsim.cli.room import room_watched
 
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @races_option
 @engine_option
-@shared_options_and_auto
+@shared_options_of_check
 @click.pass_context
 def check_command(  # noqa: PLR0913 - one argument an option
     ctx: click.Context,
@@ -63,6 +64,9 @@ def check_command(  # noqa: PLR0913 - one argument an option
 
     KERNEL is module:name, the short name of a kernel that `asyncsim list` shows, or file.py:name.
 
+    At several P, a line tells the verdict of each, and one report is shown in full: the first that refutes, else
+    the one that says least. A P that the kernel refuses is told, and left out.
+
     Time and memory grow with the operations of one run: from 32 ranks on it takes at most 400 bytes an
     operation and 56 MB, if windows and inputs are small. At 1024 ranks, two calls of reduce_scatter:builtin are
     14.7 million operations: 5.9 GB at most.
@@ -71,7 +75,7 @@ def check_command(  # noqa: PLR0913 - one argument an option
     \b
     Examples:
         asyncsim check reduce_scatter:builtin
-        asyncsim check reduce_scatter:no_post_barrier -P 2,3,4 --save witnesses
+        asyncsim check reduce_scatter:no_post_barrier -P 2,3,4,8 --save witnesses
         asyncsim check my_kernels.py:all_reduce -d 0,1 --calls 1 --json
         asyncsim check my_kernels.py:spin --calls 1 --budget 50000
         asyncsim check --all field
@@ -86,6 +90,8 @@ def check_command(  # noqa: PLR0913 - one argument an option
         raise click.UsageError(
             "which kernel? Give one: asyncsim check reduce_scatter:builtin (asyncsim list shows all)"
         )
+    if certificate is not None and not options.chosen:
+        options = replace(options, ranks=RANKS)
     if certificate is not None and (len(kernels) > 1 or len(options.ranks) > 1):
         raise click.UsageError("--certificate is of one kernel at one P")
     reports: list[Report] = []

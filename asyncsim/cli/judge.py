@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import linecache
+import re
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from asyncsim.checking.locate import locate
-from asyncsim.checking.report import REFUTED, SURVIVED
+from asyncsim.checking.report import REFUTED, SURVIVED, VERDICTS
 from asyncsim.cli.progress import progress_bar
-from asyncsim.trace.errors import KernelError, MisuseError
+from asyncsim.trace.errors import KernelError, MisuseError, RefusedError
 from asyncsim.trace.event import STOPPED
+from asyncsim.trace.guest import author_place
 from asyncsim.trace.token import Token, encode
-from asyncsim.views.report import replay_line, report_text
+from asyncsim.views.report import case_text, finding_title, replay_line, report_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,11 +26,14 @@ if TYPE_CHECKING:
     from asyncsim.checking.report import Report
     from asyncsim.cli.options import Options
     from asyncsim.machine.kernel import Kernel
+    from asyncsim.trace.errors import AsyncsimError
 
     Judge = Callable[[Kernel, int, Callable[[Progress], None] | None], Report]
 
 WIDEST = 110
-_INTERRUPTED = 130
+_BAD_INPUT, _INTERRUPTED = 2, 130
+_RAISES = re.compile(r"\b(raise|assert)\b")
+_REPLAY = "\n  no verdict"
 FAIR = "fifo"
 _COLOURS = {REFUTED: "red", SURVIVED: "yellow"}
 
@@ -44,46 +50,143 @@ def judge_all(names: Sequence[str], options: Options, judge: Judge, *, explain: 
         explain: print why the theory applies, cell by cell.
 
     Returns:
-        The exit status: 1 if one of the reports refutes; else 130 if Ctrl-C left something undecided; else 0.
+        The exit status: 1 if one of the reports refutes; else 2 if a kernel failed at one of several P; else 130 if
+        Ctrl-C left something undecided; else 0.
 
     Raises:
         KeyboardInterrupt: Ctrl-C came before there was anything to report.
         KernelError: a kernel raises under the schedule that all others are compared with; the message replays it.
+        MisuseError: a kernel cannot be run at any P that was asked for.
 
     """
-    cases = [(kernel, ranks) for kernel in map(locate, names) for ranks in options.ranks]
-    reports: list[Report] = []
-    where = ""
-    for kernel, ranks in cases:
+    judging = _Judging(options, judge, explain=explain)
+    kernels = [locate(name) for name in names]
+    for kernel in kernels:
+        judging.at_each(kernel)
+        if judging.ended:
+            break
+    judging.close(len(kernels) * len(options.ranks))
+    return judging.status
+
+
+class _Judging:
+    """Judges kernels, and prints what there is to say."""
+
+    def __init__(self, options: Options, judge: Judge, *, explain: bool) -> None:
+        self.ended = False
+        self._options = options
+        self._judge = judge
+        self._explain = explain
+        self._reports: list[Report] = []
+        self._objects: list[dict[str, Any]] = []
+        self._failed = False
+        self._where = ""
+        self._left = self._missing = 0
+
+    def at_each(self, kernel: Kernel) -> None:
+        """Judge a kernel at each P; at several, in a line each, and one of them in full."""
+        several = len(self._options.ranks) > 1
+        if several and self._reports and not self._options.json:
+            click.echo()
+        own: list[Report] = []
+        errors: list[AsyncsimError] = []
+        untold: list[str] = []
+        for ranks in self._options.ranks:
+            try:
+                report = self._at(kernel, ranks)
+            except (KernelError, MisuseError) as error:
+                if not several:
+                    raise
+                errors.append(error)
+                untold.append(self._leave_out(kernel, ranks, error))
+                continue
+            if report is not None:
+                own.append(report)
+                untold.append(coloured(short_line(report)))
+            if own and several:
+                self._tell(untold)
+            if self.ended:
+                break
+        if errors and not own and not self.ended:
+            raise errors[0]
+        self._tell(untold if several else [])
+        if own and not self._options.json:
+            self._print(own, apart=len(self._reports) > 1)
+
+    def _tell(self, lines: list[str]) -> None:
+        """Print lines, unless JSON is asked for, and take them off the list."""
+        for line in lines if not self._options.json else ():
+            click.echo(line)
+        lines.clear()
+
+    def _at(self, kernel: Kernel, ranks: int) -> Report | None:
+        """Judge a kernel at one P; None if Ctrl-C came before there was anything to report of it."""
         try:
             with progress_bar(f"{kernel.ref}, P = {ranks}") as progress:
-                report = judge(kernel, ranks, progress)
+                report = self._judge(kernel, ranks, progress)
         except KernelError as error:
-            raise _unjudged(error, kernel) from error
+            raise _unjudged(error, kernel) from error.__cause__
         except KeyboardInterrupt as error:
-            if not reports:
+            if not self._reports:
                 raise
-            where = str(error)
-            break
-        reports.append(report)
-        if not options.json:
-            click.echo(
-                "\n" * (len(reports) > 1) + coloured(report_text(report, width=width(), explain=explain)), nl=False
-            )
-        if report.interrupted:
-            break
-    if len(reports) < len(cases):
-        ended = f"interrupted {where}".rstrip()
-        click.echo(f"asyncsim: {ended}; {len(cases) - len(reports)} of {len(cases)} were not judged", err=True)
-    if options.json:
-        objects = [report.to_json() for report in reports]
-        click.echo(json.dumps(objects[0] if len(cases) == 1 else objects, indent=2))
-    if any(report.refuted for report in reports):
-        return 1
-    undecided = len(reports) < len(cases) or any(
-        report.interrupted and report.verdict == SURVIVED for report in reports
-    )
-    return _INTERRUPTED if undecided else 0
+            self.ended, self._where = True, str(error)
+            return None
+        self._reports.append(report)
+        self._objects.append(report.to_json())
+        self.ended = report.interrupted
+        return report
+
+    def _print(self, reports: Sequence[Report], *, apart: bool) -> None:
+        """Print one report in full: the first that refutes; else the last of those that say least."""
+        weakest = max(VERDICTS.index(report.verdict) for report in reports)
+        same = [report for report in reports if VERDICTS.index(report.verdict) == weakest]
+        shown = same[0] if same[0].refuted else same[-1]
+        text = coloured(report_text(shown, width=width(), explain=self._explain))
+        click.echo("\n" * apart + text, nl=False)
+
+    def _leave_out(self, kernel: Kernel, ranks: int, error: AsyncsimError) -> str:
+        """Return a line on a P that a kernel cannot be judged at; it is no failure if the kernel says so itself."""
+        refused = refuses(error)
+        self._left += 1
+        self._failed = self._failed or not refused
+        word = "refused" if refused else "failed"
+        self._objects.append({"kernel": kernel.ref, "ranks": ranks, "verdict": None, word: str(error)})
+        return f"not judged  {kernel.ref}, P = {ranks}: {word}: {str(error).partition(_REPLAY)[0]}"
+
+    def close(self, cases: int) -> None:
+        """Say what was not judged, and print what is printed at the end."""
+        missing = cases - len(self._reports) - self._left
+        if missing:
+            ended = f"interrupted {self._where}".rstrip()
+            click.echo(f"asyncsim: {ended}; {missing} of {cases} were not judged", err=True)
+        if self._options.json:
+            click.echo(json.dumps(self._objects[0] if cases == 1 else self._objects, indent=2))
+        self._missing = missing
+
+    @property
+    def status(self) -> int:
+        """The exit status."""
+        if any(report.refuted for report in self._reports):
+            return 1
+        if self._failed:
+            return _BAD_INPUT
+        cut = any(report.interrupted and report.verdict == SURVIVED for report in self._reports)
+        return _INTERRUPTED if cut or self._missing else 0
+
+
+def short_line(report: Report) -> str:
+    """Return a verdict in a line: what was judged, and what was found."""
+    found = "; ".join(map(finding_title, report.findings))
+    return f"{report.verdict}  {case_text(report.case)}{f': {found}' if found else ''}"
+
+
+def refuses(error: AsyncsimError) -> bool:
+    """Say whether a kernel, or a declaration or composite of its, says itself that it is not made for this P."""
+    cause = error.__cause__
+    if cause is None or isinstance(cause, RefusedError):
+        return not isinstance(error, KernelError) or cause is not None
+    place = author_place(cause)
+    return place is not None and _RAISES.search(linecache.getline(*place)) is not None
 
 
 def _unjudged(error: KernelError, kernel: Kernel) -> KernelError:
@@ -95,7 +198,7 @@ def _unjudged(error: KernelError, kernel: Kernel) -> KernelError:
     which = f"the fair one, {scheduler}" if scheduler == FAIR else scheduler
     token = encode(Token.of(trace.header, trace.choices, ending=STOPPED))
     text = (
-        f"{error}\n  no verdict: it raises under the schedule that all others are compared with "
+        f"{error}{_REPLAY}: it raises under the schedule that all others are compared with "
         f"({which}), after step {len(trace.choices)}; under others it may not\n"
         f"  replay  {replay_line(token, kernel)}"
     )

@@ -19,7 +19,9 @@ from asyncsim.trace.late import MODELS, model_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-RANKS = 4
+RANKS = (4,)
+SEVERAL = (2, 3, 4)
+"""What `check` judges: most mistakes show at 3, and some kernels are right at 4 alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,7 @@ class Options:
 
     Args:
         ranks: one or more P.
+        chosen: whether the user named them.
         calls: calls back to back.
         memory: the memory model, or "auto".
         seed: of the inputs, and of what a scheduler draws.
@@ -37,6 +40,7 @@ class Options:
     """
 
     ranks: tuple[int, ...]
+    chosen: bool
     calls: int
     memory: str
     seed: int
@@ -72,7 +76,6 @@ def _memory(ctx: click.Context, param: click.Parameter, value: str) -> str:  # n
 
 
 _BEFORE = (
-    click.option("-P", "--ranks", callback=_rank_counts, metavar="N[,N…]", help=f"How many ranks.  [default: {RANKS}]"),
     click.option("-d", "--devices", callback=_devices, metavar="LIST", help="One rank a device: 0,1,2,3 is -P 4."),
     click.option("--calls", type=Whole(min=1), default=2, show_default=True, help="Calls back to back."),
 )
@@ -120,15 +123,20 @@ _MEMORY = {
 
 def shared_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the shared options; it gets them as one argument, `options`."""
-    return _with_options(command, "sc")
+    return _with_options(command, "sc", RANKS)
 
 
 def shared_options_and_auto(command: Callable[..., None]) -> Callable[..., None]:
     """Do the same for a command that chooses the memory models by the kernel, unless one is named."""
-    return _with_options(command, AUTO)
+    return _with_options(command, AUTO, RANKS)
 
 
-def _with_options(command: Callable[..., None], model: str) -> Callable[..., None]:
+def shared_options_of_check(command: Callable[..., None]) -> Callable[..., None]:
+    """Do the same for `check`, which judges at several P unless one is named."""
+    return _with_options(command, AUTO, SEVERAL)
+
+
+def _with_options(command: Callable[..., None], model: str, several: tuple[int, ...]) -> Callable[..., None]:
     @functools.wraps(command)
     def with_options(  # noqa: PLR0913 - one argument an option; the command itself gets one record
         *,
@@ -143,14 +151,29 @@ def _with_options(command: Callable[..., None], model: str) -> Callable[..., Non
     ) -> None:
         if ranks and devices:
             raise click.UsageError("--ranks and --devices both say how many ranks there are; give one of them")
-        counts = ranks or ((len(devices),) if devices else (RANKS,))
-        command(options=Options(ranks=counts, calls=calls, memory=memory, seed=seed, save=save, json=json), **own)
+        chosen = ranks or ((len(devices),) if devices else ())
+        command(
+            options=Options(
+                ranks=chosen or several,
+                chosen=bool(chosen),
+                calls=calls,
+                memory=memory,
+                seed=seed,
+                save=save,
+                json=json,
+            ),
+            **own,
+        )
 
     names, words = _MEMORY[model]
     memory_option = click.option(
         "--memory", callback=_memory, metavar="|".join(names), default=model, show_default=True, help=words
     )
+    ranks_option = click.option(
+        "-P", "--ranks", callback=_rank_counts, metavar="N[,N…]",
+        help=f"How many ranks.  [default: {','.join(map(str, several))}]",
+    )  # fmt: skip
     decorated: Callable[..., None] = with_options
-    for option in reversed((*_BEFORE, memory_option, *_AFTER)):
+    for option in reversed((ranks_option, *_BEFORE, memory_option, *_AFTER)):
         decorated = option(decorated)
     return decorated
