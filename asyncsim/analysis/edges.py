@@ -7,7 +7,7 @@ Starting, joining and rank-local barriers are edges too; they complete no landin
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from asyncsim.trace.conflict import changes_commute
@@ -30,7 +30,7 @@ from asyncsim.trace.op import (
     WAIT,
     WHOLE_RANK,
 )  # fmt: skip
-from asyncsim.trace.region import spans_overlap
+from asyncsim.trace.region import WRITE, spans_overlap
 
 if TYPE_CHECKING:
     from asyncsim.analysis.streams import Place, Streams
@@ -93,7 +93,8 @@ def within_ranks(streams: Streams) -> list[tuple[Place, Place]]:
     after it. And a quiet of the whole rank needs what was issued before it. So the need is there where the one is
     issued before the other in every schedule; which these are only the order can tell: see `asyncsim.analysis.order`.
     """
-    if not streams.model.late:
+    tasks = Counter(actor.rank for actor in streams.actors if not actor.wire)
+    if not streams.model.late or max(tasks.values(), default=0) == 1:
         return []
     data: dict[int, list[Place]] = defaultdict(list)
     landings: dict[int, list[Place]] = defaultdict(list)
@@ -179,7 +180,7 @@ class _Issuer:
         if _gets(op) and not self._model.forwarding:
             self._got += landings
         else:
-            self._unordered += landings
+            self._unordered += landings[-1:] if op.kind == PUT_SIGNAL else landings  # the signal needs its data
 
     def _order(self, landing: Place, op: Op, issue: Op) -> None:
         """Add L2, L3 and L6 among the issuer's own, then let the landing count for the later ones."""
@@ -187,21 +188,20 @@ class _Issuer:
             destination = op.cell.owner if op.cell is not None else op.accesses[0].region.owner
             self._edges[landing] += self._before_fence.get(destination, ())  # L3
             self._now[destination].append(landing)
-        if op.cell is not None:
-            slot = -1 - op.cell.slot
-            if self._model.place_order:
-                self._edges[landing] += [at for at, other, _ in self._places[slot] if not changes_commute(other, op)]
-        else:
-            slot = op.accesses[0].region.slot
-            self._edges[landing] += [
-                at
-                for at, other, older in self._places[slot]
-                if (self._model.place_order or other.link == LOCAL)  # L2; L6
-                and not _gets(older)
-                and spans_overlap(other.accesses[0].region.spans, op.accesses[0].region.spans)
-                and not changes_commute(other, op)
-            ]
-        self._places[slot].append((landing, op, issue))
+        slot = -1 - op.cell.slot if op.cell is not None else op.accesses[0].region.slot
+        kept = []
+        for older in self._places[slot]:
+            at, other, other_issue = older
+            is_ordered = self._keeps_order(other, other_issue) and _meet_and_clash(other, op)  # L2; L6
+            if is_ordered:
+                self._edges[landing].append(at)
+            if not (is_ordered and self._keeps_order(op, issue) and _covers(op, other)):
+                kept.append(older)  # else what would need it needs this landing
+        self._places[slot] = [*kept, (landing, op, issue)]
+
+    def _keeps_order(self, op: Op, issue: Op) -> bool:
+        """Say whether what lands later at the place of a landing lands after it."""
+        return (self._model.place_order or op.link == LOCAL) and not _gets(issue)
 
     def _touching(self, fetch: Op) -> list[Place]:
         region = fetch.accesses[0].region
@@ -210,6 +210,20 @@ class _Issuer:
             for at, other, older in self._places[region.slot]
             if other.accesses and not _gets(older) and spans_overlap(other.accesses[0].region.spans, region.spans)
         ]
+
+
+def _meet_and_clash(older: Op, op: Op) -> bool:
+    """Say whether two landings in one window, or on one cell, change a common place and do not commute."""
+    meet = op.cell is not None or spans_overlap(older.accesses[0].region.spans, op.accesses[0].region.spans)
+    return meet and not changes_commute(older, op)
+
+
+def _covers(op: Op, older: Op) -> bool:
+    """Say whether a landing overwrites all that an older one wrote, so that it commutes with nothing there."""
+    if op.cell is not None:
+        return op.how == SET
+    access = op.accesses[0]
+    return access.mode == WRITE and access.region.spans == older.accesses[0].region.spans
 
 
 def _gets(op: Op) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.machine.effect import COMPARE, change_cell, consume, satisfied
@@ -79,6 +81,10 @@ class Wires:
         self._memory = memory
         self._model = model
         self._pending: dict[int, list[_Pending]] = {}
+        self._beside: dict[int, list[list[_Pending]]] = defaultdict(list)
+        """The same lists, by rank."""
+        self._stirred: set[int] = set()
+        """The ranks of which something was issued or has landed since somebody asked what may go."""
         self._by_wire: dict[int, _Pending] = {}
         self._generation: dict[int, int] = {}
         self._unquiet: dict[int, Unquiet] = {}
@@ -130,15 +136,22 @@ class Wires:
         """Return the landings that have become possible since this was last asked."""
         found = []
         for own in self._pending.values():
+            if not own or own[0].issuer.rank not in self._stirred:
+                continue
             for place, pending in enumerate(own):
                 if not pending.shown and self._may_go(pending, own[:place]):
                     pending.shown = True
                     found.append(pending.op)
+        self._stirred.clear()
         return found
 
     def _issue(self, op: Op, index: int) -> Tile | None:
         """Fix what is fixed at the issue, and let the rest become pending; return the tile, if it is fixed."""
-        own = self._pending.setdefault(op.actor.order, [])
+        own = self._pending.get(op.actor.order)
+        if own is None:
+            own = self._pending[op.actor.order] = []
+            self._beside[op.actor.rank].append(own)
+        self._stirred.add(op.actor.rank)
         generation = self._generation.get(op.actor.order, 0)
         tile: Tile | None = None
         if op.accesses and (not op.late or op.accesses[-1].mode == READ):  # a copy onto itself leaves nothing to land
@@ -178,12 +191,13 @@ class Wires:
 
     def _of_rank(self, rank: int) -> Iterator[_Pending]:
         """Yield what all streams of a rank have under way."""
-        return (pending for own in self._pending.values() for pending in own if pending.issuer.rank == rank)
+        return chain.from_iterable(self._beside[rank])
 
     def _land(self, op: Op) -> Tile | None:
         """Take one step of a wire: fetch, or land."""
         pending = self._by_wire[op.actor.order]
         landing = pending.landing
+        self._stirred.add(pending.issuer.rank)
         if op.kind == FETCH:
             tile = self._view(op.accesses[0].region, pending.issuer)
             pending.tile = _part(tile, op.accesses[0].region)
@@ -230,8 +244,7 @@ class Wires:
         """Return what an actor sees in a region though it is pending: its rank's local stores, its own if forwarded."""
         seen = [
             pending
-            for own in self._pending.values()
-            for pending in own
+            for pending in self._of_rank(actor.rank)
             if self._is_seen(pending, actor) and covers(pending.landing, region)
         ]
         seen.sort(key=lambda pending: pending.sequence)
