@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from law import Checked, check, judge, same, smallest
 from programs import FAMILIES, PROTOCOLS, mirrored, program_number, programs
 from runs import run_once
@@ -38,7 +38,7 @@ FLOORS = {
 """Shares of the programs: with fewer of a kind, the law would say little."""
 
 
-@settings(max_examples=200, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200)
 @given(programs())
 def test_the_law_with_shrinking(program: Program) -> None:
     """A part of the programs is drawn by Hypothesis, so that a failure shrinks."""

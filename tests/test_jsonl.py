@@ -46,7 +46,7 @@ def test_a_trace_comes_back_as_it_was():
 
 
 @given(st.integers(0, 1 << 16), st.integers(1, 4))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_every_run_of_a_kernel_comes_back(seed, ranks):
     text = written(recorded(builtin, ranks, 2, Random(seed)))
     assert written(read(text)) == text

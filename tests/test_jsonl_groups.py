@@ -101,7 +101,7 @@ def test_the_world_is_rebuilt():
 
 
 @given(st.integers(0, 1 << 16), st.sampled_from(["sc", "ldst", "nic", "ldst:atom=1"]))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_every_run_comes_back(seed, memory):
     text = written(trace_of(right, Random(seed), memory))
     assert written(read(text)) == text
@@ -213,7 +213,7 @@ leaves = st.none() | st.booleans() | st.integers(-2, 4) | st.sampled_from(["ends
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_changed_header_is_refused_or_gives_a_trace(data):
     line = json.loads(PLAIN[0])
     holder = line[data.draw(st.sampled_from(["groups", "declarations"]))]

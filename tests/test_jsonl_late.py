@@ -64,7 +64,7 @@ def _digested(event):
 
 
 @given(st.integers(0, 1 << 16), st.sampled_from(MODELS), st.integers(0, 60))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_run_that_was_cut_off_comes_back(seed, model, steps):
     assert_same(recorded(text=f"random:seed={seed}", memory=model, max_steps=steps))
 

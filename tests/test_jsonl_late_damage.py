@@ -204,7 +204,7 @@ def test_a_tile_of_very_many_pieces_is_not_taken_apart(monkeypatch):
 
 
 @given(st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_a_changed_line_is_refused_or_gives_a_trace(data):
     at = data.draw(st.integers(0, len(LATE) - 1))
     line = json.loads(LATE[at])

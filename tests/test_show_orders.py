@@ -115,7 +115,7 @@ def test_contents_are_those_of_the_run():
 PLACES = st.tuples(st.integers(0, 5), st.integers(1, 6), st.integers(1, 3), st.booleans(), st.integers(0, 9))
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(PLACES, min_size=1, max_size=6), st.sampled_from([None, 3, "random"]))
 def test_contents_after_any_writes_are_those_of_the_run(places, dirty):
     async def program(rank, row):
