@@ -19,11 +19,12 @@ from late_runs import MEMORIES, Names, kernel_of
 from late_toy import parse
 
 from asyncsim.checking.exhaust import exhaust
-from asyncsim.checking.met import RACE, Meetings
+from asyncsim.checking.met import Meetings
 from asyncsim.checking.outcome import Judge
 from asyncsim.checking.relation import Relation
 from asyncsim.checking.underway import Underway
 from asyncsim.machine.case import Case
+from asyncsim.trace.finding import RACE
 
 if TYPE_CHECKING:
     from late_brute import Final

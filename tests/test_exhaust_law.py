@@ -20,7 +20,7 @@ from toy import parse
 from asyncsim.checking.behaviour import Behaviours, Taken, counts
 from asyncsim.checking.dpor import Branching, Tree
 from asyncsim.checking.exhaust import Exhausting, Walk, exhaust
-from asyncsim.checking.met import RACE, SIGNAL_RACE, SUM, Meetings
+from asyncsim.checking.met import SIGNAL_RACE, Meetings
 from asyncsim.checking.outcome import Judge
 from asyncsim.checking.relation import Relation
 from asyncsim.machine.case import Case
@@ -28,6 +28,7 @@ from asyncsim.machine.direct import drive
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.errors import DivergenceError
+from asyncsim.trace.finding import RACE, SUM
 from asyncsim.trace.late import model_of
 
 if TYPE_CHECKING:
