@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from toy import Program
 
-ORDINARY, THOROUGH = 2_000, 100_000
+ORDINARY, THOROUGH = 2_000, 20_000 * len(FAMILIES)
 SEEDS = (0, 1, 2)
 SHOWN = 5
 FLOORS = {

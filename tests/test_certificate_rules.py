@@ -159,6 +159,15 @@ def test_the_range_of_cells_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert accepts(lines)
 
 
+def test_a_tight_range_can_be_proved_downwards() -> None:
+    program = parse("c += 1; d += 1; wait e >= 1 || wait d >= 1; c -= 1; e += 1")
+    honest = [{"run": [[0, 2], [1, 3], [0, 1]]}, {"hold": [[0, 0]], "cut": [0, 0]}, {"hold": [[1, 1]], "cut": [2, 1]}]
+    lines = [*written(program, "sc"), *honest]
+    lines[0]["cells"][0] = [0, -128, -128, 127]
+    assert accepts(lines)
+    assert not accepts(lines[:-2])
+
+
 def test_a_tight_range_can_be_proved() -> None:
     program = parse("c -= 1; d += 1; wait e >= 1 || wait d >= 1; c += 1; e += 1")
     honest = [{"run": [[0, 2], [1, 3], [0, 1]]}, {"hold": [[0, 0]], "cut": [0, 0]}, {"hold": [[1, 1]], "cut": [2, 1]}]
