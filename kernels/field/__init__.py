@@ -71,7 +71,7 @@ class FieldCase:
         memory: the memory model that shows it.
         expected: the finding that `buggy` must give.
         words: what the report must say besides: the reason of a hang or of a wrong number.
-        proof: the verdict of `fixed`: "EXHAUSTED" for a kernel that polls data, which one run does not decide.
+        proof: the verdict of `fixed`: "EXHAUSTED" for a kernel that one run does not decide.
 
     """
 
@@ -212,7 +212,7 @@ CASES: tuple[FieldCase, ...] = (
     FieldCase(
         number="F25", title="two streams run one communicator", source="sglang#31117",
         buggy=f25_two_streams_one_communicator.buggy, fixed=f25_two_streams_one_communicator.fixed,
-        ranks=2, calls=1, memory="sc", expected=WAR("same call"), words="it hangs", proof="EXHAUSTED",
+        ranks=2, calls=1, memory="sc", expected=WAR("same call"), words="it hangs",
     ),
     FieldCase(
         number="F26", title="a source is reused before its put is complete", source="b12x#329, openshmem-spec#241",
@@ -237,7 +237,7 @@ CASES: tuple[FieldCase, ...] = (
     FieldCase(
         number="F30", title="the flag half of a line is visible before its data half", source="nccl#2053",
         buggy=f30_flag_half_before_data_half.buggy, fixed=f30_flag_half_before_data_half.fixed,
-        ranks=2, calls=1, memory="ldst:atom=1", expected=RAW("same call"), proof="EXHAUSTED",
+        ranks=2, calls=1, memory="ldst:atom=1", expected=RAW("same call"),
     ),
     FieldCase(
         number="F31", title="one counter counts chunks that are in flight", source="NVIDIA/nvshmem#84",
@@ -252,12 +252,12 @@ CASES: tuple[FieldCase, ...] = (
     FieldCase(
         number="F33", title="two collectives count epochs for one scratch", source="ROCm/rocm-systems#8945",
         buggy=f33_two_epochs_for_one_scratch.buggy, fixed=f33_two_epochs_for_one_scratch.fixed,
-        ranks=3, calls=1, memory="sc", expected=WAW("same call"), proof="EXHAUSTED",
+        ranks=3, calls=1, memory="sc", expected=WAW("same call"),
     ),
     FieldCase(
         number="F34", title="the banks of two formats have other strides", source="ROCm/rocm-systems#8945",
         buggy=f34_banks_of_two_strides.buggy, fixed=f34_banks_of_two_strides.fixed,
-        ranks=3, calls=1, memory="sc", expected=WAW("same call"), proof="EXHAUSTED",
+        ranks=3, calls=1, memory="sc", expected=WAW("same call"),
     ),
     FieldCase(
         number="F37", title="blocks do not meet after the wait of one", source="ROCm/rocm-systems#8936",
