@@ -167,6 +167,13 @@ async def test_own_late_writes_are_met(name):
     assert len(reached) == ends
 
 
+async def test_two_puts_with_signals_race_by_their_data_and_by_their_cells():
+    program = parse("st x, c := 0 || st x, c += 1", elements=(0,), cells=(0,))
+    assert not await mistakes_of(program, "sc", Counter())
+    explored, _ = await ends_of(program, "sc")
+    assert {kind for kind, *_ in explored.races} == {"race", "signal-race"}
+
+
 def nothing(*_: Any) -> Any:
     """Stand in for a rule that adds nothing."""
     return []

@@ -20,6 +20,8 @@ from asyncsim.trace.op import FETCH, LAND, POLL, SET
 from asyncsim.trace.region import READ
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from asyncsim.checking.trail import Trail
     from asyncsim.trace.op import Op
     from asyncsim.trace.region import Access
@@ -79,19 +81,24 @@ class Meetings:
         choices: tuple[str, ...] = ()
         for second in range(start, len(trail.ops)):
             for first in trail.races[second]:
-                kind = self._kind(trail, first, second)
-                if kind is None:
-                    continue
-                one, other = sorted((_meant(trail, first), _meant(trail, second)), key=lambda meant: meant[:2])
-                if (kind, one, other) not in self.found:
-                    choices = choices or tuple(op.actor.name for op in trail.ops)
-                    before = (trail.before[first] | trail.before[second]) & ~(1 << first)
-                    self.found[kind, one, other] = Met(choices, first, second, before)
+                for kind in self._kinds(trail, first, second):
+                    one, other = sorted((_meant(trail, first), _meant(trail, second)), key=lambda meant: meant[:2])
+                    if (kind, one, other) not in self.found:
+                        choices = choices or tuple(op.actor.name for op in trail.ops)
+                        before = (trail.before[first] | trail.before[second]) & ~(1 << first)
+                        self.found[kind, one, other] = Met(choices, first, second, before)
 
-    def _kind(self, trail: Trail, first: int, second: int) -> str | None:
+    def _kinds(self, trail: Trail, first: int, second: int) -> Iterator[str]:
+        """Yield what two steps are to each other; two puts with signals may be so by their data and their cells."""
         a, b = trail.ops[first], trail.ops[second]
         if _may_erase(a, b):
-            return SIGNAL_RACE
+            yield SIGNAL_RACE
+        kind = self._kind_of_data(trail, first, second)
+        if kind is not None:
+            yield kind
+
+    def _kind_of_data(self, trail: Trail, first: int, second: int) -> str | None:
+        a, b = trail.ops[first], trail.ops[second]
         if not (a.accesses and b.accesses) or POLL in (a.kind, b.kind):
             return None
         kind = None
