@@ -423,3 +423,33 @@ async def test_the_pair_of_the_title_is_one_that_does_harm():
     assert (race.harmful, race.pairs) == (True, 2)
     assert [side.rank for side in race.sides] == [1, 2]
     assert race.why.startswith("nothing orders rank 1's remote_load")
+
+
+async def test_beside_a_flag_pairs_that_were_not_tried_are_not_counted():
+    @kernel(memory=[Window("wide", (40,), np.int64, initialised=True), flag])
+    async def many(rank, wide, flag):
+        if rank.id == 1:
+            await rank.test(flag[1] >= 1)
+            return sum([int(await rank.load(wide.at(0)[n])) for n in range(40)])
+        await rank.notify(flag.at(1)[1], 1)
+        for n in range(40):
+            await rank.store(wide[n], n)
+        return None
+
+    race = next(finding for finding in (await judged(many)).findings if finding.kind == "race")
+    assert race.pairs == 32
+    assert race.why.endswith("(counted are the pairs that were brought together; 8 more were not tried)")
+
+
+async def test_two_races_that_only_come_together_are_told_by_what_changes():
+    @kernel(memory=[x], inputs=lambda P, call, rng: [0] * P, golden=lambda xs: [None, 0])
+    async def overwritten(rank, _, x):
+        if rank.id == 0:
+            await rank.store(x.at(1)[:], SEVEN)
+            await rank.store(x.at(1)[:], 2 * SEVEN)
+            return None
+        return int(await rank.load(x[0]))
+
+    races = [finding for finding in (await judged(overwritten)).findings if finding.kind == "race"]
+    assert len(races) == 2
+    assert all(finding.harmful is not False for finding in races)

@@ -186,14 +186,11 @@ def _told(suspect: Finding, seen: Witness) -> Finding:
     finding = suspect.with_(harmful=seen.harmful if seen.confirmed else None, shown=seen.shown)
     if not seen.confirmed:
         return finding
-    number = seen.example
-    shown = seen.shown
-    if seen.pairs < suspect.pairs and suspect.pairs > len(suspect.examples):
-        rest = suspect.pairs - len(suspect.examples)
-        shown = f"{shown} (counted are the pairs that were brought together; {rest} more were not tried)"
-    return finding.with_(
-        sides=seen.sides or suspect.examples[number], why=suspect.whys[number], pairs=seen.pairs, shown=shown
-    )
+    why, rest = suspect.whys[seen.example], suspect.pairs - len(suspect.examples)
+    if seen.pairs < suspect.pairs and rest > 0:
+        why = f"{why} (counted are the pairs that were brought together; {rest} more were not tried)"
+    sides = seen.sides or suspect.examples[seen.example]
+    return finding.with_(sides=sides, why=why, pairs=seen.pairs)
 
 
 def _is_shown(finding: Finding, suspect: Finding) -> bool:
