@@ -453,3 +453,18 @@ async def test_two_races_that_only_come_together_are_told_by_what_changes():
     races = [finding for finding in (await judged(overwritten)).findings if finding.kind == "race"]
     assert len(races) == 2
     assert all(finding.harmful is not False for finding in races)
+
+
+async def test_where_every_run_overflows_a_race_is_told_by_the_outputs_alone():
+    @kernel(memory=[x, Signal("low", (1,), np.int8, start=126)])
+    async def overflows(rank, x, low):
+        if rank.id == 0:
+            return await rank.load(x[0])
+        await rank.store(x.at(0)[:], SEVEN)
+        for _ in range(9):
+            await rank.load(x[0])
+        await rank.notify(low[0], 2)
+        return None
+
+    found = await shown_again(await judged(overflows))
+    assert found["WAR race, same call"].shown == "the outputs of the two orders differ in their bits"

@@ -128,7 +128,7 @@ def _harm(finding: Finding, judge: Judge, run: Run) -> list[str]:
     if not is_inverted(run.choices, finding.sides):
         return [] if judge.usual else ["the pair of the title is in order in its witness"]
     fails = judge.failures(run) - judge.usual
-    if finding.shown == DIFFER or not fails:
+    if finding.shown.startswith(DIFFER) or not fails:
         return []
     found = []
     words = trio.run(partial(shown_by, judge, run))

@@ -11,6 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from asyncsim.checking.ends import DIFFER
 from asyncsim.checking.following import Following
 from asyncsim.checking.hang import told
 from asyncsim.checking.meeting import HOWS, Holding, Meeting, did
@@ -217,7 +218,7 @@ class _Trial:
             return Witness(shown="both orders fail here: the schedule turns other races round, too")
         if judge.digests(one.run) == judge.digests(other.run):
             return _same_outputs(one.run, other.run)
-        shown = "the outputs of the two orders differ in their bits, each within the tolerance"
+        shown = DIFFER if here else f"{DIFFER}, each within the tolerance"
         # The one that the fair schedule does not give: its replay shows the difference.
         return _of(one.run if judge.is_reference(other.run) else other.run, shown, harmful=True)
 
