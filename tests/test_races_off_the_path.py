@@ -10,6 +10,7 @@ from executors import Here
 from asyncsim import Case, Set, Signal, Window, check, explore, kernel, replay
 from asyncsim.checking import exhaust_parallel, looking, settling
 from asyncsim.checking.ends import NOT_FOLLOWED, Ends
+from asyncsim.checking.exhaust import exhaust
 from asyncsim.checking.outcome import Judge
 from asyncsim.cli.main import main
 from asyncsim.machine.direct import drive
@@ -98,6 +99,16 @@ def test_a_signal_race_off_the_reference_path_is_told():
     assert report.verdict == "EXHAUSTED"
     assert titles(report) == [("signal-race, same call", 1, False)]
     assert report.findings[0].why.endswith("can come in either order: the Set can erase the credit")
+
+
+def test_two_puts_with_signal_can_race_with_data_and_signal():
+    @kernel(memory=[word, flag])
+    async def both(rank, word, flag):
+        await rank.put_signal(word.at(0)[0], np.int64(7), flag.at(0)[0], 1 + rank.id, op=Set)
+
+    case = Case(both, 2, 1)
+    explored = exhaust(case, budget=10, judge=Judge(case))
+    assert {kind for kind, *_ in explored.races} == {"race", "signal-race"}
 
 
 @kernel(memory=[box, flag], golden=lambda xs: [0, 0], inputs=lambda P, call, rng: [0] * P)
