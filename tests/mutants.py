@@ -31,23 +31,17 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 JOBS = max(1, min(2, os.cpu_count() or 1))
-GATE = ("test_gate", "test_machine_signals", "test_streams", "test_all_at_once")
 MODULES: dict[str, tuple[str, ...]] = {
-    "machine/effect.py": ("test_machine_signals", "test_machine_windows", "test_machine", "test_mutants_seen"),
-    "machine/gate.py": (*GATE, "test_mutants_seen"),
+    "machine/effect.py": ("test_machine_signals", "test_machine_windows", "test_unequal"),
+    "machine/gate.py": ("test_unequal", "test_gate", "test_streams"),
     "machine/wires.py": ("test_late", "test_late_order", "test_late_copies", "test_litmus", "test_late_examples"),
-    "analysis/guards.py": ("test_theory_examples", "test_late_examples", "test_mutants_seen", "test_contracts"),
-    "analysis/signals.py": ("test_theory_examples", "test_mutants_seen", "test_contracts", "test_late_examples"),
-    "analysis/lost.py": ("test_hang", "test_witness", "test_contracts"),
-    "checking/dpor.py": ("test_exhaust", "test_mutants_seen", "test_exhaust_split"),
-    "checking/outcome.py": ("test_outcome", "test_mutants_seen"),
-    "trace/jsonl_step.py": (
-        "test_jsonl_damage",
-        "test_jsonl_late_damage",
-        "test_jsonl",
-        "test_hang",
-        "test_mutants_seen",
-    ),
+    "analysis/guards.py": ("test_unequal", "test_theory_examples", "test_late_examples"),
+    "analysis/signals.py": ("test_unequal", "test_theory_examples", "test_hang"),
+    "analysis/steady.py": ("test_unequal", "test_theory_examples", "test_late_examples"),
+    "analysis/lost.py": ("test_hang", "test_witness"),
+    "checking/dpor.py": ("test_exhaust", "test_exhaust_split"),
+    "checking/outcome.py": ("test_judge", "test_outcome"),
+    "trace/jsonl_step.py": ("test_jsonl_damage", "test_jsonl_late_damage", "test_hang", "test_jsonl"),
 }
 """Of each module the tests, the quickest first."""
 COMPARISONS = {
