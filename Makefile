@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test slow lint bench field docs clean
+.PHONY: demo test slow mutants lint bench field docs clean
 
 demo: .venv/.done  ## two calls back to back: one barrier too few, found, shown and replayed
 	$(BIN)/asyncsim demo
@@ -13,6 +13,9 @@ test: .venv/.done  ## every test; CI adds branch coverage and its floor: make te
 
 slow: .venv/.done  ## a hundred thousand schedules in flat memory: two minutes on two quiet cores
 	$(BIN)/python -m pytest -s --thorough tests/test_parallel_long.py
+
+mutants: .venv/.done  ## change the central modules in one place at a time; what no test notices is printed; MODULES=machine/gate.py for one
+	$(BIN)/python tests/mutants.py $(MODULES)
 
 lint: .venv/.done  ## style, format and types
 	$(BIN)/ruff check .

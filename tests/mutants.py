@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 JOBS = max(1, min(2, os.cpu_count() or 1))
 MODULES: dict[str, tuple[str, ...]] = {
-    "machine/effect.py": ("test_machine_signals", "test_machine_windows", "test_unequal"),
-    "machine/gate.py": ("test_unequal", "test_gate", "test_streams"),
+    "machine/effect.py": ("test_unequal", "test_machine_signals", "test_machine_windows", "test_late", "test_streams"),
+    "machine/gate.py": ("test_unequal", "test_gate", "test_streams", "test_all_at_once"),
     "machine/wires.py": ("test_late", "test_late_order", "test_late_copies", "test_litmus", "test_late_examples"),
     "analysis/guards.py": ("test_unequal", "test_theory_examples", "test_late_examples"),
     "analysis/signals.py": ("test_unequal", "test_theory_examples", "test_hang"),
@@ -41,7 +41,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "analysis/lost.py": ("test_hang", "test_witness"),
     "checking/dpor.py": ("test_exhaust", "test_exhaust_split"),
     "checking/outcome.py": ("test_judge", "test_outcome"),
-    "trace/jsonl_step.py": ("test_jsonl_damage", "test_jsonl_late_damage", "test_hang", "test_jsonl"),
+    "trace/jsonl_step.py": ("test_jsonl_same", "test_jsonl_damage", "test_jsonl_late_damage", "test_hang"),
 }
 """Of each module the tests, the quickest first."""
 COMPARISONS = {
@@ -92,8 +92,6 @@ def mutants_of(module: str) -> Iterator[Mutant]:
 def _places(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
     """Yield what is run; not annotations, texts, decorators, assertions, and what is there for the type checker."""
     skipped: tuple[object, ...] = ()
-    if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-        return
     if isinstance(node, ast.JoinedStr | ast.Assert | ast.Raise | ast.Import | ast.ImportFrom):
         return
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -103,10 +101,14 @@ def _places(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
     if isinstance(node, ast.ClassDef):
         skipped = tuple(node.decorator_list)
     for child in ast.iter_child_nodes(node):
-        if child not in skipped:
+        if child not in skipped and not _is_typing(child):
             if isinstance(child, ast.expr | ast.stmt):
                 yield child
             yield from _places(child)
+
+
+def _is_typing(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
 def _changes(node: ast.expr | ast.stmt) -> Iterator[ast.expr | ast.stmt]:  # noqa: C901, PLR0912 - a table of cases

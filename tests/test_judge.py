@@ -45,6 +45,17 @@ def test_values_of_different_kinds_are_never_equal(one, other):
     assert compare(one, other, rtol=1.0, atol=1.0).elements == 1
 
 
+@pytest.mark.parametrize(
+    ("got", "want", "said"),
+    [
+        (None, ONE, "got None, expected"), (ONE, None, "expected None"), ([ONE], ONE, "got list of 1"),
+        (ONE, (ONE,), "expected tuple of 1"), ("a", ONE, "got 'a'"), (ONE, "a", "expected 'a'"),
+    ],
+)  # fmt: skip
+def test_what_is_of_another_kind_is_named(got, want, said):
+    assert said in compare(got, want, rtol=0.0, atol=0.0).text
+
+
 @pytest.mark.parametrize("value", [None, "a", ONE, [ONE, (TWO, "b")]])
 def test_a_value_is_itself(value):
     assert compare(value, value, rtol=0.0, atol=0.0) is None
@@ -169,6 +180,7 @@ def test_a_remark_is_for_a_result_that_is_right_but_not_to_the_bit():
         ([[ONE, ONE], None], ((ONE, ONE), None), False),
         (["a", None], ("a", None), False),
         ([[ONE], "b"], ([ONE], "b"), False),
+        ([np.array([0.1, 0.5]), "b"], ([np.float32(0.1), 0.5], "b"), False),
     ],
 )
 def test_a_remark_looks_into_tuples_and_past_texts(golden, got, remarked):
