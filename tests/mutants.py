@@ -39,7 +39,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "analysis/signals.py": ("test_unequal", "test_theory_examples", "test_hang"),
     "analysis/steady.py": ("test_unequal", "test_theory_examples", "test_late_examples"),
     "analysis/lost.py": ("test_hang", "test_witness"),
-    "checking/dpor.py": ("test_exhaust", "test_exhaust_split"),
+    "checking/dpor.py": ("test_exhaust_restart", "test_exhaust", "test_exhaust_split"),
     "checking/outcome.py": ("test_judge", "test_outcome"),
     "trace/jsonl_step.py": ("test_jsonl_same", "test_jsonl_damage", "test_jsonl_late_damage", "test_hang"),
 }
