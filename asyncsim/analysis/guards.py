@@ -42,7 +42,7 @@ def sure_value(streams: Streams, wait: Wait, epoch: Epoch) -> int:
     value = epoch.base + sum(_own_adds(streams, wait, epoch))
     step = wait.event.step
     for place, amount in epoch.against(wait.sign):
-        if streams.relation(wait.place, place) == "free":
+        if place[0] != wait.place[0] and streams.relation(wait.place, place) == "free":
             executed = streams.event(place).step
             if executed is not None and (step is None or executed < step):
                 value += amount
@@ -54,6 +54,9 @@ def own_credits(streams: Streams, wait: Wait, epoch: Epoch, *, queued: bool = Fa
 
     With `queued` those alone that came behind a copy, so that even their own actor saw them when they landed.
     """
+    if not streams.model.late:
+        own = epoch.tallies.get(wait.place[0])
+        return 0 if own is None or queued else own.credits_before(wait.place[1], wait.sign)
     return sum(max(amount * wait.sign, 0) for amount in _own_adds(streams, wait, epoch, queued=queued))
 
 

@@ -20,7 +20,8 @@ def threats(streams: Streams, order: Order, wait: Wait) -> Iterator[Place]:
     if wait.way in (ALWAYS, NEVER):
         return
     for place in streams.histories[wait.slot].against(wait.sign):
-        if streams.relation(wait.place, place) == "free" and not strictly_ordered(order, place, wait.place):
+        own = place[0] == wait.place[0]  # the wait is sure of it, or it comes after
+        if not own and streams.relation(wait.place, place) == "free" and not strictly_ordered(order, place, wait.place):
             yield place
 
 

@@ -37,18 +37,15 @@ Place = tuple[int, int]
 
 @dataclass(slots=True)
 class Tally:
-    """What one actor adds to one epoch: indexes in its stream, amounts, where each comes, and running sums."""
+    """What one actor adds to one epoch: indexes in its stream, amounts, and their running sums.
+
+    Where a task's adds land late and are kept by their issues, `places` says where each lands.
+    """
 
     indexes: list[int] = field(default_factory=list)
     amounts: list[int] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     _come: dict[int, list[int]] = field(default_factory=dict)
-
-    def add(self, index: int, amount: int, place: Place) -> None:
-        """Note an add; they come in the order of their indexes."""
-        self.indexes.append(index)
-        self.amounts.append(amount)
-        self.places.append(place)
 
     def before(self, index: int) -> int:
         """Return the sum of all amounts added before `index`."""
@@ -81,9 +78,9 @@ class Epoch:
         """Return the adds whose amount has not this sign, with their amounts, of an epoch that is complete."""
         if sign not in self._against:
             self._against[sign] = [
-                (place, amount)
-                for tally in self.tallies.values()
-                for place, amount in zip(tally.places, tally.amounts, strict=True)
+                ((who, at), amount)
+                for who, tally in self.tallies.items()
+                for at, amount in zip(tally.indexes, tally.amounts, strict=True)
                 if amount * sign < 0
             ]
         return self._against[sign]
@@ -200,12 +197,14 @@ class Streams:
         if epoch.number not in self._issued:
             found: dict[int, Tally] = defaultdict(Tally)
             adds = (
-                (self.issue(place), amount, place)
-                for tally in epoch.tallies.values()
-                for place, amount in zip(tally.places, tally.amounts, strict=True)
+                (self.issue((who, at)), amount, (who, at))
+                for who, tally in epoch.tallies.items()
+                for at, amount in zip(tally.indexes, tally.amounts, strict=True)
             )
             for (task, index), amount, place in sorted(adds):
-                found[task].add(index, amount, place)
+                found[task].indexes.append(index)
+                found[task].amounts.append(amount)
+                found[task].places.append(place)
             self._issued[epoch.number] = dict(found)
         return self._issued[epoch.number]
 
@@ -279,7 +278,11 @@ class Streams:
 
     def _add(self, history: History, epoch: Epoch, place: Place, amount: int) -> None:
         history.adds.append((place, amount, epoch.number))
-        epoch.tallies.setdefault(place[0], Tally()).add(place[1], amount, place)
+        tally = epoch.tallies.get(place[0])
+        if tally is None:
+            tally = epoch.tallies[place[0]] = Tally()
+        tally.indexes.append(place[1])
+        tally.amounts.append(amount)
 
     def _history(self, cell: Cell) -> History:
         history = self.histories.get(cell.slot)
