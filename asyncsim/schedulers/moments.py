@@ -69,6 +69,17 @@ class Moments:
 
 
 def checked_bound(scheduler: str, k: int, seed: int, steps: int | None) -> Moments:
-    """Return the moments of a scheduler with these arguments, if they can be right."""
+    """Return the moments of a scheduler with these arguments, if they can be right.
+
+    Args:
+        scheduler: its name, for the message.
+        k: how many moments to draw, at least 0.
+        seed: of the random numbers, at least 0.
+        steps: how long the runs are expected to be, in steps, at least 1; None: as long as the longest run so far.
+
+    Raises:
+        MisuseError: one of them is no such integer.
+
+    """
     given = None if steps is None else checked(scheduler, "steps", steps, low=1)
     return Moments(checked(scheduler, "k", k), checked(scheduler, "seed", seed), given)

@@ -72,6 +72,11 @@ def same_op(a: Op, b: Op) -> bool:
     """Say whether two operations, perhaps of different worlds, are the same: who, what, where, how much.
 
     What a store writes is not compared: a recorded operation does not carry its payload.
+
+    Args:
+        a: an operation, of one run.
+        b: another, of the same run or another one; actors and memory are compared by name.
+
     """
     return _WHAT(a) == _WHAT(b) and a.actor.name == b.actor.name and _places(a) == _places(b)
 
