@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 
 
 def broadcast(xs: Sequence[Tile], *, root: int = 0) -> list[Tile]:
-    """Every rank: the root's input, of any shape."""
+    """Every rank: the root's input, of any shape.
+
+    Args:
+        xs: the input of each rank, by rank; the peers' are not looked at.
+        root: the rank whose input is sent.
+
+    """
     return [xs[root]] * len(xs)
 
 
@@ -34,7 +40,13 @@ def all_to_all(xs: Sequence[Tile]) -> list[Tile]:
 
 
 def all_to_all_v(xs: Sequence[Tile], counts: Sequence[Sequence[int]]) -> list[Tile]:
-    """Rank r: the first ``counts[s][r]`` elements of row r of every rank s, one after another."""
+    """Rank r: the first ``counts[s][r]`` elements of row r of every rank s, one after another.
+
+    Args:
+        xs: the input of each rank, of shape (P, capacity, ...).
+        counts: ``counts[s][r]``, in elements of a row: how many rank s sends to rank r.
+
+    """
     return [np.concatenate([x[r, : count[r]] for x, count in zip(xs, counts, strict=True)]) for r in range(len(xs))]
 
 
@@ -44,7 +56,14 @@ def reduce_scatter(
     op: ReduceOp = ReduceOp.Sum,
     accumulate: Any = None,  # noqa: ANN401 - whatever `Window` takes
 ) -> list[Tile]:
-    """Rank r: everybody's row r reduced, its own one first, then the peers' ascending."""
+    """Rank r: everybody's row r reduced, its own one first, then the peers' ascending.
+
+    Args:
+        xs: the input of each rank, of shape (P, ...), all of one dtype.
+        op: the reduction.
+        accumulate: the dtype to reduce in; None: that of the inputs. The result has that of the inputs either way.
+
+    """
     return [op.reduce([x[r] for x in _own_first(xs, r)], accumulate=accumulate) for r in range(len(xs))]
 
 
@@ -54,7 +73,14 @@ def all_reduce(
     op: ReduceOp = ReduceOp.Sum,
     accumulate: Any = None,  # noqa: ANN401 - whatever `Window` takes
 ) -> list[Tile]:
-    """Every rank: all inputs reduced, its own one first: ranks may differ in the last bit."""
+    """Every rank: all inputs reduced, its own one first: ranks may differ in the last bit.
+
+    Args:
+        xs: the input of each rank, all of one shape and dtype.
+        op: the reduction.
+        accumulate: the dtype to reduce in; None: that of the inputs. The result has that of the inputs either way.
+
+    """
     return [op.reduce(_own_first(xs, r), accumulate=accumulate) for r in range(len(xs))]
 
 
@@ -64,12 +90,26 @@ def two_phase(
     op: ReduceOp = ReduceOp.Sum,
     accumulate: Any = None,  # noqa: ANN401 - whatever `Window` takes
 ) -> list[Tile]:
-    """Every rank: all inputs, of P rows, reduced; row c as rank c reduces it."""
+    """Every rank: all inputs, of P rows, reduced; row c as rank c reduces it.
+
+    Args:
+        xs: the input of each rank, of shape (P, ...), all of one dtype.
+        op: the reduction.
+        accumulate: the dtype to reduce in; None: that of the inputs. The result has that of the inputs either way.
+
+    """
     return [np.stack(reduce_scatter(xs, op=op, accumulate=accumulate))] * len(xs)
 
 
 def ring(xs: Sequence[Tile], *, op: ReduceOp = ReduceOp.Sum) -> list[Tile]:
-    """Every rank: all inputs reduced; of their elements, cut into P segments, segment s from rank s on around."""
+    """Every rank: all inputs reduced; of their elements, cut into P segments, segment s from rank s on around.
+
+    Args:
+        xs: the input of each rank, all of one shape and dtype; the last segments are shorter, or empty, where P does
+            not divide the number of elements.
+        op: the reduction; it is done in the dtype of the inputs.
+
+    """
     flat = [x.ravel() for x in xs]
     length = -(-flat[0].size // len(xs))
     parts = [op.reduce([x[s * length : (s + 1) * length] for x in (*flat[s:], *flat[:s])]) for s in range(len(xs))]

@@ -73,7 +73,13 @@ class ReduceOp(IntEnum):
         return tile.astype(wide)
 
     def combine(self, acc: Tile, tile: Tile) -> Tile:
-        """Return what `acc` becomes with one more tile, in the dtype of `acc`."""
+        """Return what `acc` becomes with one more tile, in the dtype of `acc`.
+
+        Args:
+            acc: the accumulator, as `start` makes it.
+            tile: of the same shape; it is cast to the dtype of `acc`.
+
+        """
         with np.errstate(all="ignore"):  # an overflow to inf and a NaN are results here, no accidents
             combined: Tile = _UFUNCS[self](acc, tile.astype(acc.dtype, copy=False))
         return combined
@@ -92,7 +98,13 @@ class ReduceOp(IntEnum):
             return result if dtype is None else result.astype(dtype, copy=False)
 
     def reduce(self, tiles: Sequence[Tile], *, accumulate: Any = None) -> Tile:  # noqa: ANN401 - whatever `dtype_of` takes
-        """Reduce tiles of one shape and dtype, in the order given, to one of the same shape and dtype."""
+        """Reduce tiles of one shape and dtype, in the order given, to one of the same shape and dtype.
+
+        Args:
+            tiles: at least one.
+            accumulate: the dtype to reduce in; None: that of the tiles.
+
+        """
         acc = self.start(tiles[0], accumulate)
         for tile in tiles[1:]:
             acc = self.combine(acc, tile)

@@ -24,7 +24,21 @@ if TYPE_CHECKING:
 
 
 def check_ring(name: str, rank: Rank, target: WindowView, signal: SignalView, accumulate: Any) -> None:  # noqa: ANN401
-    """Refuse a signal of another shape than (2(P-1), P), and an accumulator that the window does not hold."""
+    """Refuse a signal of another shape than (2(P-1), P), and an accumulator that the window does not hold.
+
+    Args:
+        name: of the collective, for the message.
+        rank: the caller; its `size` is P.
+        target: the window that is reduced into.
+        signal: for the barriers of all rounds; INT32. Of one rank alone nothing is notified, and its dtype does not
+            matter.
+        accumulate: the dtype that was asked for; None: that of the window.
+
+    Raises:
+        TypeError: it is no signal.
+        RefusedError: the signal has another shape or dtype, or `accumulate` is another dtype than the window's.
+
+    """
     check_signal_shape(name, signal, "[2*(NR-1), NR]")
     rows, columns = signal.shape
     rounds = 2 * (rank.size - 1)
@@ -49,6 +63,13 @@ async def ring(rank: Rank, target: WindowView, signal: SignalView, op: ReduceOp)
     Each round, tile by tile: ready barrier, read the left neighbour, read-complete barrier, store.
     Each element is reduced along the ring, from the rank of its segment's number on, by one partial
     result: all ranks end with the same bits.
+
+    Args:
+        rank: the caller.
+        target: two-dimensional; holds the rank's input before, the result after.
+        signal: of shape (2(P-1), P), INT32; zero before and after.
+        op: the reduction, done in the window's dtype.
+
     """
     parts = segments(target, rank.size)
     for number in range(2 * (rank.size - 1)):

@@ -16,7 +16,14 @@ _EMPTY: Place = (slice(0, 0), slice(0, 0))
 
 
 def tiles(target: WindowView, start: int, stop: int) -> list[Place]:
-    """Cut elements `start` to `stop`, in row-major order, into tiles of at most 16 KiB, none across two rows."""
+    """Cut elements `start` to `stop`, in row-major order, into tiles of at most 16 KiB, none across two rows.
+
+    Args:
+        target: two-dimensional.
+        start: the first element.
+        stop: the one behind the last; none are cut if it is not above `start`.
+
+    """
     columns = target.shape[1]
     most = TILE_BYTES // target.dtype.itemsize
     places: list[Place] = []
@@ -33,6 +40,11 @@ def segments(target: WindowView, parts: int) -> list[list[Place]]:
 
     Every segment has the same number of tiles, at least one, some of them empty if need be: ranks work on
     different segments at a time, and must meet as often as each other.
+
+    Args:
+        target: two-dimensional.
+        parts: how many, at least 1.
+
     """
     rows, columns = target.shape
     total = rows * columns
