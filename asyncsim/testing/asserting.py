@@ -70,7 +70,18 @@ def assert_refuted(
 def assert_verdict(
     kernel: Kernel, requirement: Requirement, *, ranks: int | Sequence[int], **how: Any  # noqa: ANN401
 ) -> tuple[Report, ...]:  # fmt: skip
-    """Require this of a kernel, at each P."""
+    """Require this of a kernel, at each P.
+
+    Args:
+        kernel: the kernel to judge.
+        requirement: what its verdict must be.
+        ranks: P, or several.
+        how: the further arguments of `asyncsim.check`.
+
+    Raises:
+        VerdictError: at the first P at which it is something else.
+
+    """
     __tracebackhide__ = True
     reports = []
     for each in rank_counts(ranks):
@@ -81,7 +92,16 @@ def assert_verdict(
 
 
 def require(report: Report, requirement: Requirement) -> None:
-    """Raise a `VerdictError` if the report is not what is required."""
+    """Raise a `VerdictError` if the report is not what is required.
+
+    Args:
+        report: what `check` found.
+        requirement: what it must have found.
+
+    Raises:
+        VerdictError: the verdict is another one, or the findings are.
+
+    """
     __tracebackhide__ = True
     why = requirement.unmet(report)
     if why:
@@ -125,7 +145,13 @@ def assert_same_result(  # noqa: PLR0913 - each is a choice of the user's
 
 
 def sample(case: Case, schedules: int) -> Report:
-    """Run schedules until one does not do as the fair one does."""
+    """Run schedules until one does not do as the fair one does.
+
+    Args:
+        case: the kernel at one P, with its memory model and seed.
+        schedules: how many to run at most, beside the fair one; at least 0.
+
+    """
     steps = len(drive(case, make("fifo")).choices)
     symptoms = Symptoms(case)
     for number, text in enumerate(islice(mixed_plan(case.ranks, case.seed, steps), schedules), 1):

@@ -44,6 +44,10 @@ class Requirement:
     def of(cls, level: str | None = None, finds: Finds | None = None) -> Requirement:
         """Make one of what a test says; findings without a level ask for "refuted".
 
+        Args:
+            level: one of `LEVELS`; None: "refuted" if findings are named, else "proved".
+            finds: the findings that there must be, and no others; None: any.
+
         Raises:
             MisuseError: there is no such level or finding, or the two do not fit each other.
 

@@ -22,7 +22,13 @@ FOLDER: ContextVar[Path | None] = ContextVar("asyncsim_save", default=None)
 
 
 def check_and_save(kernel: Kernel, **how: Any) -> Report:  # noqa: ANN401
-    """Check a kernel, and save its witnesses to the folder; one that cannot be written costs no report."""
+    """Check a kernel, and save its witnesses to the folder; one that cannot be written costs no report.
+
+    Args:
+        kernel: the kernel to judge.
+        how: the further arguments of `asyncsim.check`; with a `save` of its own the folder is not used.
+
+    """
     folder = FOLDER.get()
     if folder is None or "save" in how:
         return check(kernel, **how)
@@ -33,7 +39,13 @@ def check_and_save(kernel: Kernel, **how: Any) -> Report:  # noqa: ANN401
 
 
 async def check_and_save_aio(kernel: Kernel, **how: Any) -> Report:  # noqa: ANN401
-    """Do the same within a running trio loop."""
+    """Do the same within a running trio loop.
+
+    Args:
+        kernel: the kernel to judge.
+        how: as for `check_and_save`.
+
+    """
     folder = FOLDER.get()
     if folder is None or "save" in how:
         return await check.aio(kernel, **how)
@@ -50,7 +62,13 @@ def _noted(report: Report, error: OSError) -> Report:
 
 
 def keep(finding: Finding, run: Run) -> tuple[Finding, list[str]]:
-    """Return a finding with its token, and its file if there is a folder; and what is to be noted."""
+    """Return a finding with its token, and its file if there is a folder; and what is to be noted.
+
+    Args:
+        finding: what was found.
+        run: the run that shows it.
+
+    """
     try:
         return _kept(finding, run, FOLDER.get()), []
     except OSError as error:
