@@ -47,7 +47,17 @@ def judged_of(item: pytest.Item) -> Judged | None:
 
 
 def make_items(collector: pytest.Module | pytest.Class, name: str, obj: object) -> list[pytest.Function] | None:
-    """Collect `obj` if it is a kernel that is marked or called like a test; else leave it to others."""
+    """Collect `obj` if it is a kernel that is marked or called like a test; else leave it to others.
+
+    Args:
+        collector: the file or class that holds it.
+        name: what it is called there.
+        obj: anything that pytest found; None is returned unless it is such a kernel.
+
+    Raises:
+        pytest.Collector.CollectError: it is parametrized, or an argument of its mark cannot be right.
+
+    """
     kernel, marks = unwrapped(obj)
     if kernel is None or not (collector.funcnamefilter(name) or any(mark.name == MARK for mark in marks)):
         return None

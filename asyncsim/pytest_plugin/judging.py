@@ -68,7 +68,20 @@ class Judge:
     async def aio(
         self, kernel: Kernel, *, ranks: int = RANKS, require: str | None = None, finds: Finds | None = None, **how: Any  # noqa: ANN401
     ) -> Report:  # fmt: skip
-        """Do the same within a running trio loop, which goes on meanwhile."""
+        """Do the same within a running trio loop, which goes on meanwhile.
+
+        Args:
+            kernel: the kernel to judge.
+            ranks: P.
+            require: the verdict that it must have, see `Requirement.of`; None with `finds` None: what the kernel
+                declares.
+            finds: the findings that it must have, and no others.
+            how: the further arguments of `asyncsim.check`.
+
+        Raises:
+            VerdictError: the kernel is not judged so.
+
+        """
         __tracebackhide__ = True
         requirement = _requirement(require, finds, kernel)
         how = self._options(kernel, how)

@@ -44,6 +44,10 @@ class Marked:
     def of(cls, mark: pytest.Mark | None, where: str) -> Marked:
         """Read a mark; `where` names the test in the message.
 
+        Args:
+            mark: None: there is none, and all is as by default.
+            where: the test's id.
+
         Raises:
             pytest.Collector.CollectError: an argument cannot be right.
 

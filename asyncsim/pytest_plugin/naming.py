@@ -20,6 +20,11 @@ def name_by_file(kernel: Kernel, config: pytest.Config) -> None:
 
     Pytest imports a test file under its bare name from wherever it lies, and only in pytest's own
     process does that name lead to it.
+
+    Args:
+        kernel: left as it is if its module has no file, or is part of a package.
+        config: knows where pytest was started.
+
     """
     module = sys.modules.get(kernel.module)
     file = getattr(module, "__file__", None)
@@ -40,13 +45,25 @@ def can_be_named(kernel: Kernel) -> bool:
 
 
 def shown(path: Path, config: pytest.Config) -> Path:
-    """Return a path as seen from where pytest was started, if it lies below."""
+    """Return a path as seen from where pytest was started, if it lies below.
+
+    Args:
+        path: absolute.
+        config: knows where pytest was started.
+
+    """
     folder = config.invocation_params.dir
     return path.relative_to(folder) if path.is_relative_to(folder) else path
 
 
 def pytest_line(item: pytest.Item, token: str) -> str:
-    """Return the command that does a recorded run again in this test."""
+    """Return the command that does a recorded run again in this test.
+
+    Args:
+        item: the test.
+        token: of the run, see `asyncsim.trace.token`.
+
+    """
     file, colons, rest = item.nodeid.partition("::")
     path = shown(item.config.rootpath / file, item.config).as_posix()
     return f"pytest {shlex.quote(path + colons + rest)} --asyncsim-replay {token}"

@@ -49,7 +49,13 @@ def load(config: pytest.Config) -> None:
 
 
 def select(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the tests that the recorded run can be of."""
+    """Leave the tests that the recorded run can be of.
+
+    Args:
+        config: holds the record, and is told of the tests that are left out.
+        items: all tests that were collected; changed in place.
+
+    """
     kept = [item for item in items if _can_be_of(item, config)]
     left_out = [item for item in items if item not in kept]
     if left_out:
@@ -58,7 +64,15 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def record_of(config: pytest.Config, kernel: Kernel, ranks: int, how: Mapping[str, Any]) -> Token | Trace | None:
-    """Return the recorded run, if there is one and it is of this kernel in this case."""
+    """Return the recorded run, if there is one and it is of this kernel in this case.
+
+    Args:
+        config: holds the record, if pytest was started with one.
+        kernel: the one that the test judges.
+        ranks: P.
+        how: the further arguments that the test gives to `check`.
+
+    """
     record = config.stash.get(_RECORD, None)
     if record is None or not _same_case(record, ranks, how) or not _same_kernel(record, kernel):
         return None
@@ -66,7 +80,16 @@ def record_of(config: pytest.Config, kernel: Kernel, ranks: int, how: Mapping[st
 
 
 def follow(record: Token | Trace, kernel: Kernel) -> None:
-    """Do the run again, and fail the test if the run shows a failure, or is not the recorded one."""
+    """Do the run again, and fail the test if the run shows a failure, or is not the recorded one.
+
+    Args:
+        record: of a run of this kernel.
+        kernel: the one that the test judges.
+
+    Raises:
+        pytest.fail.Exception: the run fails, or goes another way.
+
+    """
     __tracebackhide__ = True
     try:
         again = replay(record, kernel)

@@ -25,7 +25,13 @@ def shorten(error: BaseException) -> VerdictError | None:
 
 
 def section_text(error: VerdictError, item: pytest.Item) -> str:
-    """Return the report, with paths from where pytest was started, and how to replay each finding in pytest."""
+    """Return the report, with paths from where pytest was started, and how to replay each finding in pytest.
+
+    Args:
+        error: holds the report.
+        item: the test that failed.
+
+    """
     report = error.report
     kernel = report.case.kernel
     named = can_be_named(kernel)
