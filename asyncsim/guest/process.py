@@ -63,7 +63,16 @@ class Process:
 
     @classmethod
     def of_rank(cls, rank: int, ranks: int, *, seed: int, argv: list[str], main: ModuleType) -> Process:
-        """Return what a launcher gives to a rank. Generators that it does not seed are seeded, all differently."""
+        """Return what a launcher gives to a rank. Generators that it does not seed are seeded, all differently.
+
+        Args:
+            rank: from 0.
+            ranks: P.
+            seed: of ``random``, numpy and torch; with it, each rank begins elsewhere.
+            argv: of the script: its path, then its arguments.
+            main: the module that the script runs as.
+
+        """
         environ = {
             **os.environ, "RANK": f"{rank}", "LOCAL_RANK": f"{rank}", "WORLD_SIZE": f"{ranks}",
             "LOCAL_WORLD_SIZE": f"{ranks}", "GROUP_RANK": "0", "GROUP_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1",

@@ -66,7 +66,13 @@ class Turns:
         self._wait(rank)
 
     def pause(self, rank: int, ready: Callable[[], bool]) -> None:
-        """Give the turn away until `ready` says that this rank can go on, and it is its turn."""
+        """Give the turn away until `ready` says that this rank can go on, and it is its turn.
+
+        Args:
+            rank: the caller's, from 0.
+            ready: asked whenever a turn is to be given; must not give the turn away itself.
+
+        """
         self._idle = 0
         self._give(rank, ready, first=0)
 

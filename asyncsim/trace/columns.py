@@ -106,7 +106,19 @@ class Columns(Sequence[Event]):
         unwritten: bool,  # noqa: FBT001 - by place, as `Event` takes it: this runs in every step
         time: float | None,
     ) -> None:
-        """Append a step."""
+        """Append a step.
+
+        Args:
+            op: the operation that was done.
+            call: which call of the kernel it belongs to, from 0.
+            phase: the path of phases it was done in; empty outside of all.
+            at: where in the sources.
+            data: the bytes that it moved, if they are kept; None for an operation on a cell.
+            have: what a cell held when it was done; None for data.
+            unwritten: whether it read an element that nothing had written.
+            time: in seconds of virtual time; None without a clock.
+
+        """
         actor = op.actor
         number = self._numbers.get(actor.order)
         if number is None:

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 
 def accesses_conflict(a: Access, b: Access) -> bool:
-    """Say whether two accesses overlap, one of them changes memory, and they are not both adds of one type."""
+    """Say whether two accesses overlap, one of them changes memory, and they are not both adds of one type.
+
+    Args:
+        a: an access.
+        b: another one, of the same world.
+
+    """
     if a.mode == b.mode and (a.mode == READ or adds_commute(a, b)):
         return False
     return a.region.slot == b.region.slot and spans_overlap(a.region.spans, b.region.spans)
@@ -30,6 +36,11 @@ def conflict(a: Op, b: Op) -> bool:
     """Say whether the two operations may not commute, or one may enable or disable the other.
 
     Not here: what program order, starting, joining and landing of the very same operation order.
+
+    Args:
+        a: an operation, pending or done.
+        b: another one, of the same world.
+
     """
     # A search asks for every pair that is ready in every step; so what is cheap to tell comes first.
     x, y = a.cell, b.cell
@@ -41,14 +52,26 @@ def conflict(a: Op, b: Op) -> bool:
 
 
 def meeting_accesses(a: Op, b: Op) -> Iterator[tuple[Access, Access]]:
-    """Yield what the one touches at its own step with what the other does, each in the other's eyes."""
+    """Yield what the one touches at its own step with what the other does, each in the other's eyes.
+
+    Args:
+        a: an operation.
+        b: another one, of the same world.
+
+    """
     # What lands late for its own rank (an atomic add, a non-blocking get) meets a local store when that lands, too.
     own = a.actor.rank == b.actor.rank and not (_lands_remotely(a) or _lands_remotely(b))
     return product(present_accesses(a, own=own), present_accesses(b, own=own))
 
 
 def changes_commute(a: Op, b: Op) -> bool:
-    """Say whether two landings at one place give the same in either order: two adds do."""
+    """Say whether two landings at one place give the same in either order: two adds do.
+
+    Args:
+        a: the operation of a landing.
+        b: that of another one at the same place: both change a cell, or both change data.
+
+    """
     if a.cell is not None:
         return a.how == b.how == ATOMIC_ADD
     return adds_commute(a.accesses[0], b.accesses[0])
@@ -59,6 +82,11 @@ def present_accesses(op: Op, *, own: bool) -> tuple[Access, ...]:
 
     Under a model with late effects an issue only reads its sources; a local store is seen by its own
     rank at the issue, and by all others when it lands.
+
+    Args:
+        op: the operation.
+        own: whether its own rank looks; else a peer does.
+
     """
     if op.kind == LAND and op.link == LOCAL:
         return () if own else op.accesses

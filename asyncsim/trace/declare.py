@@ -22,7 +22,16 @@ _SIGNAL_DTYPES = ("int8", "int16", "int32", "int64")
 
 
 def dtype_of(dtype: Any, owner: str = "dtype") -> np.dtype[Any]:  # noqa: ANN401 - numpy's own DTypeLike is as wide
-    """Return the numpy dtype meant by `dtype`: numpy's numbers and booleans, or ``"bfloat16"``."""
+    """Return the numpy dtype meant by `dtype`: numpy's numbers and booleans, or ``"bfloat16"``.
+
+    Args:
+        dtype: whatever `numpy.dtype` takes, or ``"bf16"``; a byte order that is not native is dropped.
+        owner: what it is the dtype of, for the message.
+
+    Raises:
+        MisuseError: it is no dtype, or one whose elements are no numbers.
+
+    """
     if isinstance(dtype, str) and dtype in ("bfloat16", "bf16"):
         dtype = ml_dtypes.bfloat16
     try:
@@ -58,7 +67,17 @@ def _extent(extent: Extent, ranks: int | None, owner: str) -> int:
 
 
 def shape_for(shape: Sequence[Extent], ranks: int | None, owner: str) -> tuple[int, ...]:
-    """Return the shape in numbers for this many ranks; None only checks what does not depend on them."""
+    """Return the shape in numbers for this many ranks; None only checks what does not depend on them.
+
+    Args:
+        shape: extents: integers >= 0, ``"P"``, or functions of P.
+        ranks: P; None: each that depends on it counts as 1.
+        owner: what it is the shape of, for the message.
+
+    Raises:
+        MisuseError: it is no sequence, or an extent is none.
+
+    """
     if isinstance(shape, str | int) or not isinstance(shape, Sequence):
         raise MisuseError(f"{owner}: a shape is a tuple, such as ('P', 64); got {shape!r}")
     return tuple(_extent(extent, ranks, owner) for extent in shape)

@@ -32,6 +32,11 @@ def digest_value(value: Any) -> str:  # noqa: ANN401 - what a kernel returned
 def check_nesting(value: Any, what: str, deep: int = 0) -> None:  # noqa: ANN401 - an input or a golden, perhaps
     """Refuse a value that holds itself, or is nested too deep to be gone through.
 
+    Args:
+        value: lists, tuples and dicts are gone through; all else passes.
+        what: the value's name, for the message.
+        deep: how many levels lie above it.
+
     Raises:
         MisuseError: it does, or is; `what` says whose it is.
 

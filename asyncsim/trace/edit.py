@@ -124,6 +124,10 @@ def added_memory(edits: Sequence[Edit]) -> tuple[Declaration, ...]:
 def check_added(edits: Sequence[Edit], world: World) -> None:
     """Refuse a world that lacks what its edits add.
 
+    Args:
+        edits: the changes that are made to the kernel.
+        world: of the changed kernel; its last signals must be those that the edits add, of shape (P, 1).
+
     Raises:
         MisuseError: it does.
 

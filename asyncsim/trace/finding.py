@@ -40,7 +40,14 @@ class Side:
 
     @classmethod
     def of(cls, event: Event, index: int, region: str | None = None) -> Side:
-        """Describe an event; `region` names the overlapping one where an operation has two."""
+        """Describe an event; `region` names the overlapping one where an operation has two.
+
+        Args:
+            event: the step, or the pending operation.
+            index: its place in its actor's stream, from 0.
+            region: as text; None: the cell, else the first region.
+
+        """
         op = event.op
         place = region or str(op.cell or (op.accesses[0].region if op.accesses else op.link))
         actor = op.actor
@@ -137,7 +144,13 @@ class Expected:
         return f"{words}, {self.scope}" if self.scope else words
 
     def matches(self, finding: Finding, ranks: int | None = None) -> bool:
-        """Say whether `finding` is the expected one; with `ranks`, also by its count of pairs."""
+        """Say whether `finding` is the expected one; with `ranks`, also by its count of pairs.
+
+        Args:
+            finding: a finding of a report.
+            ranks: P, to compare the number of pairs too; None: not compared.
+
+        """
         return (
             finding.kind == self.kind
             and self.hazard in (None, finding.hazard)
@@ -147,15 +160,33 @@ class Expected:
 
 
 def RAW(scope: str | None = None, pairs: Callable[[int], int] | None = None) -> Expected:  # noqa: N802 - the field's name
-    """Expect a read that can come before the write it needs."""
+    """Expect a read that can come before the write it needs.
+
+    Args:
+        scope: "same call" or "next call"; None: either.
+        pairs: gives for P the number of pairs that two calls have; None: any.
+
+    """
     return Expected("race", "RAW", scope, pairs)
 
 
 def WAR(scope: str | None = None, pairs: Callable[[int], int] | None = None) -> Expected:  # noqa: N802
-    """Expect a write that can come before the read it must not disturb."""
+    """Expect a write that can come before the read it must not disturb.
+
+    Args:
+        scope: "same call" or "next call"; None: either.
+        pairs: gives for P the number of pairs that two calls have; None: any.
+
+    """
     return Expected("race", "WAR", scope, pairs)
 
 
 def WAW(scope: str | None = None, pairs: Callable[[int], int] | None = None) -> Expected:  # noqa: N802
-    """Expect two writes in either order."""
+    """Expect two writes in either order.
+
+    Args:
+        scope: "same call" or "next call"; None: either.
+        pairs: gives for P the number of pairs that two calls have; None: any.
+
+    """
     return Expected("race", "WAW", scope, pairs)

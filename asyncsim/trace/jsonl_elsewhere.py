@@ -49,12 +49,24 @@ def filled_header(fields: Fields) -> Fields:
 
 
 def filled_footer(fields: Fields, steps: int) -> Fields:
-    """Return the fields of a footer with what was left out; the trace has so many steps."""
+    """Return the fields of a footer with what was left out; the trace has so many steps.
+
+    Args:
+        fields: of the line.
+        steps: how many the trace has before it.
+
+    """
     return Fields({"ending": COMPLETE, "steps": steps, **fields.rest()}, "the line")
 
 
 def filled_step(fields: Fields, world: World) -> Fields:
-    """Return the fields of a step, or of a pending operation, with what was left out."""
+    """Return the fields of a step, or of a pending operation, with what was left out.
+
+    Args:
+        fields: of the line.
+        world: of the trace's header.
+
+    """
     filled = {"call": 0, **fields.rest()}
     rank, actor = filled.get("rank"), filled.get("actor")
     if "actor" not in filled and type(rank) is int:

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 def read_footer(fields: Fields, steps: Steps, trace: Trace) -> Footer:
     """Return the footer of a trace whose steps were all read.
 
+    Args:
+        fields: of the last line.
+        steps: the reader of the steps, which has read them all.
+        trace: the header and the steps.
+
     Raises:
         BadFieldError: something in it cannot be.
 

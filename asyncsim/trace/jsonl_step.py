@@ -78,6 +78,12 @@ class Steps:
     def read(self, fields: Fields, step: int | None, *, pending: bool = False) -> Event:
         """Return the event of a line; `step` is the number it must have, None where nothing says.
 
+        Args:
+            fields: of the line.
+            step: from 0.
+            pending: whether it is an operation that was never done, as a footer lists them; each actor has at most
+                one.
+
         Raises:
             BadFieldError: something in it cannot be.
 

@@ -92,13 +92,25 @@ class Landing:
 
 
 def covers(landing: Landing, region: Region) -> bool:
-    """Say whether a landing changes some element of a region."""
+    """Say whether a landing changes some element of a region.
+
+    Args:
+        landing: of a signal it changes none.
+        region: of the same world.
+
+    """
     access = landing.access
     return access is not None and access.region.slot == region.slot and spans_overlap(access.region.spans, region.spans)
 
 
 def same_place(a: Landing, b: Landing) -> bool:
-    """Say whether two landings change a common place and do not commute."""
+    """Say whether two landings change a common place and do not commute.
+
+    Args:
+        a: a landing.
+        b: another one, of the same world.
+
+    """
     if a.cell is not None and b.cell is not None:
         return a.cell.slot == b.cell.slot and not a.how == b.how == ATOMIC_ADD
     if a.access is None or b.access is None:
@@ -126,7 +138,14 @@ def goes_first(older: Landing, landing: Landing, model: Model, *, fenced: bool) 
 
 
 def fetched_first(older: Landing, landing: Landing, model: Model) -> bool:
-    """Say whether a copy is fetched only when an older landing of its actor has come, by L5."""
+    """Say whether a copy is fetched only when an older landing of its actor has come, by L5.
+
+    Args:
+        older: a pending landing of the same actor.
+        landing: the one that is to fetch; of one whose value is fixed at the issue the answer is no.
+        model: the memory model; only under one that forwards writes is there such an order.
+
+    """
     return model.forwarding and landing.source is not None and not older.got and covers(older, landing.source)
 
 
@@ -151,7 +170,13 @@ class Unquiet:
     cells: frozenset[tuple[int, str]] = frozenset()
 
     def after(self, op: Op, landings: Sequence[Landing]) -> Unquiet:
-        """Return the same after one more operation of the actor, which left these landings."""
+        """Return the same after one more operation of the actor, which left these landings.
+
+        Args:
+            op: the operation that was issued.
+            landings: as `landings_of` gives them; empty if it left none.
+
+        """
         if op.kind == QUIET:
             return QUIETED
         if op.kind == FENCE:
@@ -164,7 +189,14 @@ class Unquiet:
         return Unquiet(self.copies or copied, self.here | here, self.fenced, self.cells | cells)
 
     def queues(self, signal: Landing, model: Model, *, copied: bool) -> bool:
-        """Say whether a signal comes behind a copy; `copied`: its own data is one."""
+        """Say whether a signal comes behind a copy; `copied`: its own data is one.
+
+        Args:
+            signal: of a notify, or of a put with signal.
+            model: the memory model; only under one that forwards writes is the answer ever yes.
+            copied: whether the signal's own put copies from a region that is read later.
+
+        """
         cell = signal.cell
         assert cell is not None  # noqa: S101 - for the type checker: a signal has one
         return model.forwarding and (

@@ -92,7 +92,14 @@ class WindowLayout:
         return self._regions[owner]
 
     def region(self, owner: int, key: Any, holder: int) -> Region:  # noqa: ANN401 - whatever stood between the brackets
-        """Return the region that ``window.at(owner)[key]`` means; `holder` is the rank that asks."""
+        """Return the region that ``window.at(owner)[key]`` means; `holder` is the rank that asks.
+
+        Args:
+            owner: the rank whose memory it is.
+            key: integers and slices, one a dimension, or fewer from the left; in elements.
+            holder: a rank; named in the message if the key is wrong.
+
+        """
         plain = _plain(key)
         found = self._regions[owner].get(plain) if plain is not None else None
         if found is not None:
@@ -103,7 +110,14 @@ class WindowLayout:
         return region
 
     def from_box(self, owner: int, box: Box, whole: Sequence[bool]) -> Region:
-        """Return the region of `box`; `whole[d]` says that dimension d was a slice, not a number."""
+        """Return the region of `box`; `whole[d]` says that dimension d was a slice, not a number.
+
+        Args:
+            owner: the rank whose memory it is.
+            box: (start, stop, step) a dimension, in elements, within the shape.
+            whole: one a dimension.
+
+        """
         entries = tuple(entry if keep else entry[0] for entry, keep in zip(box, whole, strict=True))
         return self._region(owner, entries)
 
@@ -211,7 +225,14 @@ class SignalLayout:
         return self._cells[owner]
 
     def cell(self, owner: int, key: Any, holder: int) -> Cell:  # noqa: ANN401 - whatever stood between the brackets
-        """Return the cell that ``signal.at(owner)[key]`` means; trailing dimensions of one may be left out."""
+        """Return the cell that ``signal.at(owner)[key]`` means; trailing dimensions of one may be left out.
+
+        Args:
+            owner: the rank whose cell it is.
+            key: an integer, or one a dimension.
+            holder: the rank that asks; named in the message if the key is wrong.
+
+        """
         # Plain integers alone are looked up as they are: True and 1.0 are equal to 1, and are refused.
         plain = key.__class__ is int or (key.__class__ is tuple and all(part.__class__ is int for part in key))
         found = self._cells[owner].get(key) if plain else None

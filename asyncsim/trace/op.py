@@ -109,7 +109,17 @@ def op_on_data(  # noqa: PLR0913, PLR0917 - by place: names would double what an
     call: int,
     deferred: bool,  # noqa: FBT001
 ) -> Op:
-    """Return an operation on a region. A third less work than by `Op` itself, and every other step is one."""
+    """Return an operation on a region. A third less work than by `Op` itself, and every other step is one.
+
+    Args:
+        actor: who does it.
+        kind: one of `asyncsim.trace.op.KINDS`.
+        accesses: the regions it touches.
+        payload: the tile of a store; None for a load.
+        call: which call of the kernel, from 0.
+        deferred: whether its remote effects may land later.
+
+    """
     op: Op = _new(Op)
     op.actor = actor
     op.kind = kind
@@ -140,7 +150,20 @@ def op_on_cell(  # noqa: PLR0913, PLR0917 - as above
     relaxed: bool,  # noqa: FBT001
     deferred: bool,  # noqa: FBT001
 ) -> Op:
-    """Return an operation on a cell, likewise."""
+    """Return an operation on a cell, likewise.
+
+    Args:
+        actor: who does it.
+        kind: one of `asyncsim.trace.op.KINDS`.
+        cell: that it changes or looks at.
+        how: AtomicAdd or Set, or the name of a comparison.
+        amount: what is added, set or compared with.
+        consume: whether a wait subtracts `amount` as it passes.
+        call: which call of the kernel, from 0.
+        relaxed: whether a notify may overtake what its actor wrote before.
+        deferred: whether its remote effects may land later.
+
+    """
     op: Op = _new(Op)
     op.actor = actor
     op.kind = kind

@@ -23,6 +23,12 @@ def spans_of(box: Box, shape: tuple[int, ...], itemsize: int) -> Spans:
 
     Bytes, not elements: two views of one buffer with other shapes or dtypes then still overlap
     where they do in memory.
+
+    Args:
+        box: (start, stop, step) a dimension, in elements.
+        shape: of the array, in elements.
+        itemsize: of an element, in bytes.
+
     """
     runs: list[tuple[int, int]] = [(0, itemsize)]
     size = itemsize
@@ -36,7 +42,13 @@ def spans_of(box: Box, shape: tuple[int, ...], itemsize: int) -> Spans:
 
 
 def spans_overlap(a: Spans, b: Spans) -> bool:
-    """Say whether two span lists share a byte."""
+    """Say whether two span lists share a byte.
+
+    Args:
+        a: of a window's memory on one rank.
+        b: of the same memory.
+
+    """
     i = j = 0
     while i < len(a) and j < len(b):
         if a[i][1] <= b[j][0]:
@@ -93,7 +105,15 @@ class Region:
         return (Access(self, mode, atomic=True),)
 
     def piece(self, start: int, stop: int, mode: str, *, atomic: bool = False) -> Access:
-        """Return the access to elements `start` to `stop`, in row-major order, of this region alone."""
+        """Return the access to elements `start` to `stop`, in row-major order, of this region alone.
+
+        Args:
+            start: the first element.
+            stop: the one behind the last, at most as many as the region has.
+            mode: "read", "write" or "add".
+            atomic: whether each element is touched atomically.
+
+        """
         size = self.dtype.itemsize
         run = (self.spans[0][1] - self.spans[0][0]) // size  # the spans of a box are all of one length
         spans = []
@@ -132,12 +152,23 @@ def adds_commute(a: Access, b: Access) -> bool:
     """Say whether two accesses add to elements of one type: then their order does not matter, but to rounding.
 
     Of two types over the same bytes none of the adds is atomic against the other.
+
+    Args:
+        a: an access.
+        b: another one.
+
     """
     return a.mode == b.mode == ADD and a.region.dtype == b.region.dtype
 
 
 def both_atomic(a: Access, b: Access) -> bool:
-    """Say whether two accesses are atomic against each other: their order may matter, but neither is torn or lost."""
+    """Say whether two accesses are atomic against each other: their order may matter, but neither is torn or lost.
+
+    Args:
+        a: an access.
+        b: another one.
+
+    """
     return a.atomic and b.atomic and a.region.dtype == b.region.dtype
 
 

@@ -86,7 +86,16 @@ def shown(value: Any) -> str:  # noqa: ANN401
 
 
 def text_in(value: Any, what: str) -> str:  # noqa: ANN401
-    """Return `value` if it is a text that can be printed and encoded."""
+    """Return `value` if it is a text that can be printed and encoded.
+
+    Args:
+        value: any JSON value.
+        what: its name, for the message.
+
+    Raises:
+        BadFieldError: it is no text, or holds a lone surrogate.
+
+    """
     if type(value) is not str:
         raise BadFieldError(f"{what} is {shown(value)}; it must be a text")
     if not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
@@ -95,7 +104,18 @@ def text_in(value: Any, what: str) -> str:  # noqa: ANN401
 
 
 def integer_in(value: Any, what: str, low: int, high: int | None = None) -> int:  # noqa: ANN401
-    """Return `value` if it is an integer from `low` to `high`, both included."""
+    """Return `value` if it is an integer from `low` to `high`, both included.
+
+    Args:
+        value: any JSON value; a boolean is no integer.
+        what: its name, for the message.
+        low: the least that is right.
+        high: the most; None: no bound.
+
+    Raises:
+        BadFieldError: it is no integer, or out of bounds.
+
+    """
     if type(value) is not int or value < low or (high is not None and value > high):
         bounds = f"at least {low}" if high is None else f"{low} to {high}"
         raise BadFieldError(f"{what} is {shown(value)}; it must be an integer, {bounds}")
@@ -103,7 +123,16 @@ def integer_in(value: Any, what: str, low: int, high: int | None = None) -> int:
 
 
 def list_in(value: Any, what: str) -> list[Any]:  # noqa: ANN401
-    """Return `value` if it is a list."""
+    """Return `value` if it is a list.
+
+    Args:
+        value: any JSON value.
+        what: its name, for the message.
+
+    Raises:
+        BadFieldError: it is none.
+
+    """
     if type(value) is not list:
         raise BadFieldError(f"{what} is {shown(value)}; it must be a list")
     return value
@@ -132,7 +161,16 @@ class Fields:
         return name in self._left
 
     def take(self, name: str, default: Any = _REQUIRED) -> Any:  # noqa: ANN401
-        """Take a field of any type."""
+        """Take a field of any type.
+
+        Args:
+            name: its key.
+            default: returned where it is missing; without one it must be there.
+
+        Raises:
+            BadFieldError: it is missing, or was taken before, and there is no default.
+
+        """
         if name in self._left:
             return self._left.pop(name)
         if default is _REQUIRED:
@@ -140,19 +178,47 @@ class Fields:
         return default
 
     def text(self, name: str, default: str = _REQUIRED) -> str:
-        """Take a text."""
+        """Take a text.
+
+        Args:
+            name: its key.
+            default: returned where it is missing; without one it must be there.
+
+        Raises:
+            BadFieldError: it is missing, or no text.
+
+        """
         value = self.take(name, default)
         return value if value is default else text_in(value, repr(name))
 
     def choice(self, name: str, known: tuple[str, ...]) -> str:
-        """Take a text that is one of `known`."""
+        """Take a text that is one of `known`.
+
+        Args:
+            name: its key.
+            known: what it can be.
+
+        Raises:
+            BadFieldError: it is missing, or none of them.
+
+        """
         value = self.take(name)
         if type(value) is not str or value not in known:
             raise BadFieldError(f"{name!r} is {shown(value)}; it must be one of {', '.join(known)}")
         return value
 
     def integer(self, name: str, low: int, high: int | None = None) -> int:
-        """Take an integer from `low` to `high`, both included."""
+        """Take an integer from `low` to `high`, both included.
+
+        Args:
+            name: its key.
+            low: the least that is right.
+            high: the most; None: no bound.
+
+        Raises:
+            BadFieldError: it is missing, no integer, or out of bounds.
+
+        """
         return integer_in(self.take(name), repr(name), low, high)
 
     def flag(self, name: str) -> bool:

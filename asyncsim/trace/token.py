@@ -70,7 +70,14 @@ class Token:
 
     @classmethod
     def of(cls, header: Header, choices: Sequence[str], *, ending: str | None = None) -> Token:
-        """Return the token of a run, by the header that its trace has or would have."""
+        """Return the token of a run, by the header that its trace has or would have.
+
+        Args:
+            header: of the run.
+            choices: the name of the actor that took each step.
+            ending: how the run ended; a run that was stopped by its limit of steps keeps that limit.
+
+        """
         return cls(
             kernel=header.kernel, source=header.source, ranks=header.world.ranks, calls=header.calls,
             memory=header.memory, seed=header.seed, choices=tuple(choices), edits=tuple(header.edits), ending=ending,

@@ -46,7 +46,13 @@ def dtype_named(name: str) -> np.dtype[Any]:
 
 
 def encode_data(data: bytes | Digest, dtype: np.dtype[Any]) -> list[Any] | dict[str, Any]:
-    """Return the JSON value of an event's data: a list of elements, or their digest."""
+    """Return the JSON value of an event's data: a list of elements, or their digest.
+
+    Args:
+        data: the elements in C order, or the digest of them.
+        dtype: of the elements; a complex one becomes a pair [real, imaginary].
+
+    """
     if isinstance(data, Digest):
         return {"sha256": data.hex, "elements": data.elements}
     elements = len(data) // dtype.itemsize
@@ -98,7 +104,16 @@ def encode_number(value: Any) -> bool | int | float | str:  # noqa: ANN401 - a P
 
 
 def decode_number(value: Any, what: str) -> bool | int | float:  # noqa: ANN401 - any JSON value
-    """Return the number that `encode_number` wrote."""
+    """Return the number that `encode_number` wrote.
+
+    Args:
+        value: any JSON value; infinities and NaN are texts.
+        what: its name, for the message.
+
+    Raises:
+        BadFieldError: it is none of them.
+
+    """
     if type(value) in (bool, int, float):
         return value  # type: ignore[no-any-return]
     if value in ("inf", "-inf", "nan"):
@@ -185,7 +200,16 @@ def _decode_digest(value: dict[str, Any], elements: int) -> Digest:
 
 
 def hex_in(value: Any, what: str) -> str:  # noqa: ANN401
-    """Return `value` if it is a digest: 16 hex digits."""
+    """Return `value` if it is a digest: 16 hex digits.
+
+    Args:
+        value: any JSON value.
+        what: its name, for the message.
+
+    Raises:
+        BadFieldError: it is something else.
+
+    """
     if type(value) is not str or len(value) != 16 or not _HEX.issuperset(value):  # noqa: PLR2004 - as digest.py makes it
         raise BadFieldError(f"{what} is {shown(value)}; it must be 16 hex digits")
     return value

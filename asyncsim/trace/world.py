@@ -105,7 +105,16 @@ class World:
         """The windows whose memory is shared by one of another dtype."""
 
     def members(self, group: Group, holder: int) -> tuple[int, ...]:
-        """Return the members of a group that rank `holder` is one of."""
+        """Return the members of a group that rank `holder` is one of.
+
+        Args:
+            group: declared in the kernel's memory.
+            holder: a rank, from 0.
+
+        Raises:
+            MisuseError: the rank is not in the group.
+
+        """
         members = self._members(group)
         if holder not in members:
             raise MisuseError(f"rank {holder} is no member of group {group.name!r}; its members are {members}")
