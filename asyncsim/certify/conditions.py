@@ -41,6 +41,12 @@ def strictly_ordered(proof: Proof, threat: Event, wait: Event) -> bool:
     """Say whether the threat has come whenever the wait is *reached*, or the wait has passed when it can.
 
     That it has come whenever the wait passes is not enough: it would be pending, and could miss its moment.
+
+    Args:
+        proof: the run and its cuts.
+        threat: a change of the wait's cell that is against its direction.
+        wait: the wait.
+
     """
     return proof.before_reaching(threat, wait) or proof.before(wait, threat)
 
@@ -63,18 +69,41 @@ def waits_are_stable(proof: Proof) -> None:
 
 
 def overshoots(proof: Proof, wait: Event, low: int, high: int) -> bool:
-    """Say whether a comparison can turn from true to false as the value moves in the wait's direction."""
+    """Say whether a comparison can turn from true to false as the value moves in the wait's direction.
+
+    Args:
+        proof: the run and its cuts.
+        wait: its comparison is looked at.
+        low: the least value that it can see.
+        high: the most.
+
+    """
     on_the_way = values(wait, low, high)[:: proof.sign(wait)]
     return any(passes(wait, a) and not passes(wait, b) for a, b in pairwise(on_the_way))
 
 
 def is_undone(proof: Proof, wait: Event, number: int, epoch: Epoch) -> bool:
-    """Say whether the Set that opens an epoch makes a comparison false that was true before."""
+    """Say whether the Set that opens an epoch makes a comparison false that was true before.
+
+    Args:
+        proof: the run and its cuts.
+        wait: of the cell.
+        number: of the epoch, from 0.
+        epoch: the one of that number; what it begins with before any Set undoes nothing.
+
+    """
     return epoch.opener is not None and not passes(wait, proof.sure(wait, number))
 
 
 def may_pass(proof: Proof, wait: Event, number: int) -> bool:
-    """Say whether the cuts were closed with this wait open in that epoch."""
+    """Say whether the cuts were closed with this wait open in that epoch.
+
+    Args:
+        proof: the run and its cuts.
+        wait: of the cell.
+        number: of an epoch of that cell, from 0.
+
+    """
     return len(proof.history[wait.cell]) == 1 or number in proof.epochs.get(wait, ())
 
 

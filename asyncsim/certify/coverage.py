@@ -40,7 +40,17 @@ def accesses_are_ordered(proof: Proof) -> None:
 
 
 def is_covered(proof: Proof, earlier: _Touch, later: _Touch) -> bool:
-    """Refuse a race of the two; say whether all that conflicts with the earlier does so with the later."""
+    """Refuse a race of the two; say whether all that conflicts with the earlier does so with the later.
+
+    Args:
+        proof: the run and its cuts.
+        earlier: an event and one access of it; done before the later one in the run.
+        later: another one, to the same bytes.
+
+    Raises:
+        RejectedError: they conflict, and nothing orders them.
+
+    """
     (x, a), (y, b) = earlier, later
     if a.mode == b.mode == READ:
         return x.thread == y.thread and a.eyes == b.eyes
@@ -55,7 +65,14 @@ def is_covered(proof: Proof, earlier: _Touch, later: _Touch) -> bool:
 
 
 def stands_for(proof: Proof, earlier: _Touch, later: _Touch) -> bool:
-    """Say whether those who meet the earlier access all meet the later one, a write, too."""
+    """Say whether those who meet the earlier access all meet the later one, a write, too.
+
+    Args:
+        proof: the run and its cuts.
+        earlier: an event and one access of it.
+        later: another one, to the same bytes: a write.
+
+    """
     (x, a), (_, b) = earlier, later
     if a.eyes != ALL or b.eyes != ALL:
         return b.eyes == a.eyes or (a.eyes == PEERS and b.eyes == ALL)
@@ -64,13 +81,27 @@ def stands_for(proof: Proof, earlier: _Touch, later: _Touch) -> bool:
 
 
 def shines_through(proof: Proof, x: Event, y: Event) -> bool:
-    """Say whether x is a copy under an own write: a load that the write is forwarded to may precede the copy."""
+    """Say whether x is a copy under an own write: a load that the write is forwarded to may precede the copy.
+
+    Args:
+        proof: the run and its cuts.
+        x: the earlier event.
+        y: the later one, which writes the same bytes.
+
+    """
     mine = x.issue is not None and y.issue is not None and x.issue.thread == y.issue.thread
     return proof.program.late and proof.program.forwarding and mine and x.index > 0
 
 
 def conflict(proof: Proof, one: _Touch, other: _Touch) -> bool:
-    """Say whether the order of two accesses to the same bytes can matter."""
+    """Say whether the order of two accesses to the same bytes can matter.
+
+    Args:
+        proof: the run and its cuts.
+        one: an event and one access of it.
+        other: another one, to the same bytes.
+
+    """
     (x, a), (y, b) = one, other
     if a.mode == b.mode and (a.mode == READ or (a.mode == ADD and proof.program.windows[a.window][2])):
         return False
@@ -84,6 +115,11 @@ def meets(one: _Touch, other: _Touch) -> bool:
 
     Loads and local stores of a rank meet its local stores when they are issued. Peers meet them when
     they land, and so does whatever else lands.
+
+    Args:
+        one: an event and one access of it.
+        other: another one, to the same bytes.
+
     """
     (x, a), (y, b) = one, other
     at_issue = x.rank == y.rank and (b.mode == READ or b.eyes != ALL)
@@ -91,6 +127,14 @@ def meets(one: _Touch, other: _Touch) -> bool:
 
 
 def forwarded(proof: Proof, landing: Event, load: Event, access: Access) -> bool:
-    """Say whether a load sees the landing's write from its issue on: its own one, and no copy under way."""
+    """Say whether a load sees the landing's write from its issue on: its own one, and no copy under way.
+
+    Args:
+        proof: the run and its cuts.
+        landing: the event that writes.
+        load: the event that may read it.
+        access: the one of `load` to the same bytes.
+
+    """
     own = landing.issue is not None and landing.issue.thread == load.thread
     return proof.program.forwarding and own and landing.index == 0 and access.mode == READ

@@ -146,7 +146,16 @@ class Program:
             raise RejectedError("too large to be checked")
 
     def need(self, event: Event, others: list[Event]) -> None:
-        """Add edges."""
+        """Add edges; they count towards the work that a certificate may cost.
+
+        Args:
+            event: what comes later.
+            others: what must have happened before.
+
+        Raises:
+            RejectedError: there are more than are checked.
+
+        """
         self.spend(len(others))
         event.needs += others
 

@@ -187,17 +187,39 @@ class Proof:
 
 
 def passes(wait: Event, value: int) -> bool:
-    """Say whether a wait or test is true of a value."""
+    """Say whether a wait or test is true of a value.
+
+    Args:
+        wait: a wait or a test.
+        value: of its cell.
+
+    """
     return COMPARE[wait.how](value, wait.amount)
 
 
 def values(wait: Event, low: int, high: int) -> list[int]:
-    """Return `low`, `high`, and the values between them where the comparison can change."""
+    """Return `low`, `high`, and the values between them where the comparison can change.
+
+    Args:
+        wait: a wait or a test.
+        low: the least.
+        high: the most.
+
+    """
     return sorted({low, high, *(wait.amount + n for n in (-1, 0, 1) if low < wait.amount + n < high)})
 
 
 def replay(proof: Proof, run: Sequence[tuple[int, int]]) -> None:
-    """Take every step of the run, and keep what becomes of each cell."""
+    """Take every step of the run, and keep what becomes of each cell.
+
+    Args:
+        proof: nothing was replayed in it before.
+        run: (thread, how many of its next events), in order.
+
+    Raises:
+        RejectedError: the run takes more steps of a thread than it has, leaves some out, or a step cannot be taken.
+
+    """
     threads = proof.program.threads
     at = [0] * len(threads)
     for thread, count in run:
@@ -229,7 +251,13 @@ def is_due(event: Event) -> bool:
 
 
 def seen(proof: Proof, wait: Event) -> int:
-    """Return a cell's present value in the eyes of a wait: with its own pending changes, if they are forwarded."""
+    """Return a cell's present value in the eyes of a wait: with its own pending changes, if they are forwarded.
+
+    Args:
+        proof: replayed as far as the wait.
+        wait: a wait or a test.
+
+    """
     base, _, adds = proof.history[wait.cell][-1]
     value = base + sum(add.change for add in adds)
     for own in proof.program.signals[wait.thread, wait.cell] if proof.program.forwarding else ():
@@ -239,7 +267,16 @@ def seen(proof: Proof, wait: Event) -> int:
 
 
 def take_epochs(proof: Proof, lines: Lines) -> None:
-    """Take what is claimed of waits on cells with Sets."""
+    """Take what is claimed of waits on cells with Sets.
+
+    Args:
+        proof: replayed.
+        lines: each with the number that it has in the file; "wait" names one, "epochs" are their numbers, from 0.
+
+    Raises:
+        RejectedError: an event is no wait, stands there twice, or has no such epoch.
+
+    """
     for number, line in lines:
         wait = _event(proof, line["wait"], number)
         if wait.kind != "wait" or wait in proof.epochs:
@@ -250,7 +287,16 @@ def take_epochs(proof: Proof, lines: Lines) -> None:
 
 
 def take_ways(proof: Proof, lines: Lines) -> None:
-    """Take how waits are read: an Eq or Ne may be read downwards, and any wait may be claimed always to be true."""
+    """Take how waits are read: an Eq or Ne may be read downwards, and any wait may be claimed always to be true.
+
+    Args:
+        proof: replayed.
+        lines: each with the number that it has in the file; "wait" names one, "way" is `DOWN` or `ALWAYS`.
+
+    Raises:
+        RejectedError: an event is no wait, stands there twice, or cannot be read so.
+
+    """
     for number, line in lines:
         wait = _event(proof, line["wait"], number)
         fits = line["way"] == ALWAYS or (line["way"] == DOWN and wait.how in ("Eq", "Ne"))
@@ -260,7 +306,16 @@ def take_ways(proof: Proof, lines: Lines) -> None:
 
 
 def take_cuts(proof: Proof, lines: Lines) -> None:
-    """Take the cuts, if they are closed."""
+    """Take the cuts, if they are closed.
+
+    Args:
+        proof: replayed, with its epochs and ways.
+        lines: each with the number that it has in the file; "cut" is a position a stream, "hold" names events.
+
+    Raises:
+        RejectedError: a cut does not fit the streams or is not closed, or an event is held twice.
+
+    """
     threads = proof.program.threads
     taken: set[Event] = set()
     for number, line in lines:
@@ -294,6 +349,11 @@ def escapes(proof: Proof, cut: Cut) -> Event | None:
     """Return what can leave a cut before what it holds; None if the cut is closed.
 
     Wires stay inside by themselves: they are in the cut as far as what they need is.
+
+    Args:
+        proof: replayed, with its epochs and ways.
+        cut: the positions, and what is held.
+
     """
     held = cut.held
     if held.issue is None and cut.positions[held.thread] > held.index:
@@ -307,7 +367,14 @@ def escapes(proof: Proof, cut: Cut) -> Event | None:
 
 
 def is_open(proof: Proof, wait: Event, cut: Cut) -> bool:
-    """Say whether a wait is true on a cut: in some epoch that has begun, enough free credits have come."""
+    """Say whether a wait is true on a cut: in some epoch that has begun, enough free credits have come.
+
+    Args:
+        proof: replayed, with its epochs and ways.
+        wait: a wait; it is not asked for a test, which never blocks.
+        cut: what has happened at most.
+
+    """
     epochs = proof.history[wait.cell]
     if proof.ways.get(wait) == ALWAYS:
         return True

@@ -20,7 +20,17 @@ if TYPE_CHECKING:
 
 
 def check_ranks(header: dict[str, Any], streams: list[dict[str, Any]]) -> None:
-    """Refuse what is about nothing, or leaves out a rank: an actor that does nothing has a line, too."""
+    """Refuse what is about nothing, or leaves out a rank: an actor that does nothing has a line, too.
+
+    Args:
+        header: the first line; its "ranks" and "calls" are looked at.
+        streams: the lines of the actors.
+
+    Raises:
+        UnreadableError: it is of no call.
+        RejectedError: it has no operation, or not the operations of each rank.
+
+    """
     if header["calls"] < 1:
         raise UnreadableError(f"it is of {header['calls']} calls; a kernel is called at least once", 1)
     if not any(stream["ops"] for stream in streams):
@@ -31,7 +41,16 @@ def check_ranks(header: dict[str, Any], streams: list[dict[str, Any]]) -> None:
 
 
 def link(program: Program, streams: list[dict[str, Any]]) -> None:
-    """Add the edges of starting, joining and meeting; those of actors without operations say nothing."""
+    """Add the edges of starting, joining and meeting; those of actors without operations say nothing.
+
+    Args:
+        program: with the events of the streams.
+        streams: the lines of the actors, in the order of the program's threads.
+
+    Raises:
+        RejectedError: two actors have one name.
+
+    """
     numbers = {stream["actor"]: number for number, stream in enumerate(streams)}
     if len(numbers) < len(streams):
         raise RejectedError("two actors have one name")
