@@ -69,7 +69,13 @@ def certify_command(ctx: click.Context, file: Path, *, name: str | None) -> None
 
 
 def accepted_text(found: Certified, kernel: Kernel | None = None) -> str:
-    """Return what an accepted certificate certifies, in words; `kernel` is known to issue its operations."""
+    """Return what an accepted certificate certifies, in words; `kernel` is known to issue its operations.
+
+    Args:
+        found: what the checker accepted.
+        kernel: None: it was not run to compare its operations.
+
+    """
     calls = f"{found.calls} call{'s' if found.calls > 1 else ''}"
     about = f"{found.kernel} (source {found.source}), {calls}, inputs of seed {found.seed}"
     return (
@@ -87,6 +93,11 @@ def write_certificate(report: Report, file: Path) -> None:
     """Write the certificate of a report, and say so; or say why there is none.
 
     What is written has passed the checker, so nobody gets a file that `asyncsim certify` will not take.
+
+    Args:
+        report: of a check.
+        file: written over if it is there; left alone if there is no certificate.
+
     """
     if report.proof is None:
         several = len(report.models) > 1

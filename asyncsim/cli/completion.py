@@ -21,6 +21,12 @@ def complete_kernels(ctx: click.Context, param: click.Parameter, incomplete: str
     """Offer the shipped modules, then the kernels of the one that is meant, or of a file; else files.
 
     A module is not offered alone: shells put a space behind the only thing that is offered.
+
+    Args:
+        ctx: not used.
+        param: not used.
+        incomplete: what was typed so far.
+
     """
     place, colon, _ = incomplete.rpartition(":")
     modules = [] if colon else [module for module in shipped_modules() if module.startswith(incomplete)]
@@ -33,7 +39,14 @@ def complete_kernels(ctx: click.Context, param: click.Parameter, incomplete: str
 
 
 def complete_schedulers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001 - as above
-    """Offer the schedulers by name."""
+    """Offer the schedulers by name.
+
+    Args:
+        ctx: not used.
+        param: not used.
+        incomplete: what was typed so far.
+
+    """
     return [CompletionItem(name) for name in SCHEDULERS if name.startswith(incomplete)]
 
 

@@ -75,7 +75,13 @@ def _check(case: Any, kernel: Kernel, seed: int) -> Report:  # noqa: ANN401 - a 
 
 
 def show_field(*, seed: int = 0, as_json: bool = False) -> int:
-    """Judge the corpus, print it, and return the exit status: 0 if every form is as expected."""
+    """Judge the corpus, print it, and return the exit status: 0 if every form is as expected.
+
+    Args:
+        seed: as of `asyncsim.check`.
+        as_json: print a JSON list of the forms, instead of a table.
+
+    """
     forms: list[FormJudged] = []
     for judged in judge_field(seed):
         forms.append(judged)

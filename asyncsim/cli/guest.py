@@ -76,7 +76,13 @@ def record_of(text: str) -> Token | Trace:
 
 
 def replayed_text(again: Replayed, case: Case) -> tuple[str, bool]:
-    """Return what a replay shows of a case, in words, and whether something failed."""
+    """Return what a replay shows of a case, in words, and whether something failed.
+
+    Args:
+        again: the replay.
+        case: what was replayed, to judge its results.
+
+    """
     symptoms = Symptoms(case)
     findings = again.failures(symptoms.findings(again.run))
     shown = run_text(again.run, findings, symptoms.differences(again.run), cut_short=again.cut_short)

@@ -26,7 +26,17 @@ class Whole(click.IntRange):
     """An integer within bounds, in ASCII digits: what is written out is read again by others."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - click's
-        """Return the number, or refuse the text."""
+        """Return the number, or refuse the text.
+
+        Args:
+            value: what was typed, or a default that is a number already.
+            param: named in the message.
+            ctx: named in the message.
+
+        Raises:
+            click.BadParameter: it is no integer in the digits 0 to 9, or out of range.
+
+        """
         if isinstance(value, str) and whole(value) is None:
             self.fail(f"{value!r} is no integer that can be used; write it in the digits 0 to 9", param, ctx)
         return super().convert(value, param, ctx)
@@ -36,7 +46,17 @@ class Amount(click.FloatRange):
     """A number within bounds, in ASCII digits."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - click's
-        """Return the number, or refuse the text."""
+        """Return the number, or refuse the text.
+
+        Args:
+            value: what was typed, or a default that is a number already.
+            param: named in the message.
+            ctx: named in the message.
+
+        Raises:
+            click.BadParameter: it is no number in ASCII, or out of range.
+
+        """
         if isinstance(value, str) and not value.isascii():
             self.fail(f"{value!r} is no number; write it in the digits 0 to 9", param, ctx)
         return super().convert(value, param, ctx)

@@ -116,7 +116,13 @@ class Pace:
         self._before = 0
 
     def take(self, now: Progress, when: float) -> None:
-        """Take how far it is; the pace is counted from the beginning of a stage, or from the first schedule told."""
+        """Take how far it is; the pace is counted from the beginning of a stage, or from the first schedule told.
+
+        Args:
+            now: how far it is.
+            when: in seconds, by any clock that does not go back.
+
+        """
         last = self._now
         if now.stage is not None or last is None or last.stage is not None:
             self._since = when

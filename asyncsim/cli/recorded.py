@@ -69,6 +69,10 @@ def load(text: str, name: str | None) -> Recorded:
         text: a path or a token.
         name: the kernel as the user names it, or None.
 
+    Raises:
+        MisuseError: there is no such file, or the kernel must be named and is not, or cannot be found.
+        TraceError: the record cannot be read.
+
     """
     path = None if text.startswith(PREFIX) else Path(text)
     if path is not None and not path.is_file():
