@@ -8,10 +8,10 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "asyncsim"
 
-DONE: set[str] = {"collectives", "guest", "pytest_plugin", "schedulers", "testing", "trace"}
+DONE: set[str] = {"cli", "collectives", "guest", "pytest_plugin", "schedulers", "testing", "trace", "views"}
 """The rooms in which nothing is left."""
 
-LEFT = 319
+LEFT = 262
 """How many public functions of the other rooms lack a section or a parameter. This number only shrinks."""
 
 EXEMPT = {"overload", "property", "cached_property", "setter", "command", "group"}

@@ -48,7 +48,14 @@ def price_text(price: Price) -> str:
 
 
 def comparison_text(name: str, cards: Mapping[tuple[int, int], Mapping[str, Card]]) -> str:
-    """Return two tables, of time and of bytes, with a line for each P and size; the best of a line has a star."""
+    """Return two tables, of time and of bytes, with a line for each P and size; the best of a line has a star.
+
+    Args:
+        name: of the collective.
+        cards: for each (P, bytes of one rank's input) the card of each algorithm, by name; the algorithms are the
+            same everywhere, and there is at least one line.
+
+    """
     algorithms = list(next(iter(cards.values())))
     price = next(iter(next(iter(cards.values())).values())).price
     head = ("P", "N", *algorithms)

@@ -16,18 +16,36 @@ HEAD = ("figure", "of", "ratio", "wanted", "made of")
 
 
 def figures_text(figures: Sequence[Figure], facts: Mapping[str, str]) -> str:
-    """Return the figures in columns, under a line of what they were measured on."""
+    """Return the figures in columns, under a line of what they were measured on.
+
+    Args:
+        figures: what was measured.
+        facts: of the machine and the run, by name.
+
+    """
     return f"{_told(facts)}\n\n{table_text(HEAD, [_row(figure) for figure in figures])}"
 
 
 def figures_markdown(figures: Sequence[Figure], facts: Mapping[str, str]) -> str:
-    """Return the figures as a table of Markdown, under a line of what they were measured on."""
+    """Return the figures as a table of Markdown, under a line of what they were measured on.
+
+    Args:
+        figures: what was measured.
+        facts: of the machine and the run, by name.
+
+    """
     lines = [HEAD, ("---",) * len(HEAD), *map(_row, figures)]
     return f"{_told(facts)}\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def figures_json(figures: Sequence[Figure], facts: Mapping[str, str]) -> dict[str, Any]:
-    """Return the figures as JSON: the facts, and of each figure its parts, its bound, and whether it is met."""
+    """Return the figures as JSON: the facts, and of each figure its parts, its bound, and whether it is met.
+
+    Args:
+        figures: what was measured.
+        facts: of the machine and the run, by name; each becomes a key beside "figures".
+
+    """
     return {**facts, "figures": [{**asdict(figure), "met": figure.met} for figure in figures]}
 
 

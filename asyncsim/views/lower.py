@@ -32,7 +32,13 @@ def lower_text(lowered: Lowered) -> str:
 
 
 def diff_text(left: Lowered, right: Lowered) -> str:
-    """Return two calls side by side, a line for each sort of primitive of a site; with a line feed at its end."""
+    """Return two calls side by side, a line for each sort of primitive of a site; with a line feed at its end.
+
+    Args:
+        left: one call of a kernel on one rank; its P, call and rank are named in the title.
+        right: another one.
+
+    """
     names = [_name(lowered) for lowered in (left, right)]
     rows: list[tuple[str, ...]] = [
         (_phase(row.left, row.right), _group(row.left), _site(left, row.left), row.mark, _group(row.right),

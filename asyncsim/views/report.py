@@ -87,7 +87,13 @@ def verdict_line(report: Report) -> str:
 
 
 def case_text(case: Case, models: Sequence[str] = ()) -> str:
-    """Name what is judged: the kernel, P, the calls and the memory models, and what was changed."""
+    """Name what is judged: the kernel, P, the calls and the memory models, and what was changed.
+
+    Args:
+        case: what is judged.
+        models: by name; empty: the case's own.
+
+    """
     edits = f", edited: {'; '.join(case.edits)}" if case.edits else ""
     memory = models_text(models or (case.memory,))
     return f"{case.kernel.ref}, P = {case.ranks}, {count_text(case.calls, 'call')}, {memory}{edits}"
@@ -114,13 +120,24 @@ def replay_line(witness: str, kernel: Kernel) -> str:
     """Return the command that replays a witness, a token or a trace file.
 
     A kernel that does not come with asyncsim is named: a record alone runs no code.
+
+    Args:
+        witness: a token, or the path of a trace file.
+        kernel: whose run it is.
+
     """
     named = "" if is_shipped(kernel.ref) else f" --kernel {shlex.quote(kernel.ref)}"
     return f"asyncsim replay {shlex.quote(witness)}{named}"
 
 
 def source_line(kernel: Kernel, place: str) -> str:
-    """Return the text of the source line ``file:line`` as a report shows it; empty if it cannot be read."""
+    """Return the text of the source line ``file:line`` as a report shows it; empty if it cannot be read.
+
+    Args:
+        kernel: whose source file may be meant by the path.
+        place: as a side of a finding names it; a path is read from the working directory.
+
+    """
     shown, _, line = place.rpartition(":")
     own = kernel.program.__code__.co_filename
     file = own if shown_path(own, kernel.module) == shown else shown
@@ -135,7 +152,16 @@ def _scope(report: Report) -> str:
 def finding_lines(
     number: int, finding: Finding, kernel: Kernel | None, width: int, replay: Callable[[str, Kernel], str] = replay_line
 ) -> Iterator[str]:
-    """Yield a finding with its sides and the line that replays it; without a kernel, no source and no replay."""
+    """Yield a finding with its sides and the line that replays it; without a kernel, no source and no replay.
+
+    Args:
+        number: shown before its title, from 1.
+        finding: what was found.
+        kernel: None: not known, as of a trace from elsewhere.
+        width: of the lines, in characters; what could be pasted is longer if it must be.
+        replay: gives the line that replays a witness of a kernel.
+
+    """
     yield f"{number}. {finding_title(finding)}"
     if finding.window is not None:
         yield from _row("memory", finding.window, width)
@@ -193,7 +219,14 @@ def _row(label: str, text: str, width: int) -> Iterator[str]:
 
 
 def wrapped(text: str, width: int, indent: str) -> list[str]:
-    """Return the lines of a text, each with this indent; nothing that could be pasted is cut."""
+    """Return the lines of a text, each with this indent; nothing that could be pasted is cut.
+
+    Args:
+        text: without line feeds of its own.
+        width: in characters, with the indent.
+        indent: spaces.
+
+    """
     filled = textwrap.wrap(
         text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
@@ -201,5 +234,11 @@ def wrapped(text: str, width: int, indent: str) -> list[str]:
 
 
 def count_text(number: int, word: str) -> str:
-    """Return a number with its noun: ``1 run``, ``2 runs``."""
+    """Return a number with its noun: ``1 run``, ``2 runs``.
+
+    Args:
+        number: how many.
+        word: the noun in the singular; an s makes its plural.
+
+    """
     return f"{number} {word}" if number == 1 else f"{number} {word}s"

@@ -9,7 +9,13 @@ if TYPE_CHECKING:
 
 
 def table_text(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return the table, a line a row, with a rule under the head and a line feed at the end."""
+    """Return the table, a line a row, with a rule under the head and a line feed at the end.
+
+    Args:
+        head: a title a column.
+        rows: each of as many cells as the head.
+
+    """
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     rule = ["-" * width for width in widths]
     lines = (

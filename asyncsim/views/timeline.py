@@ -137,7 +137,13 @@ def timeline_of(trace: Trace) -> Timeline:
 
 
 def title_of(actor: str, rank: int) -> str:
-    """Name an actor in words: ``rank 2``, ``rank 2, stream 2.1``, ``rank 2, wire 2>7``."""
+    """Name an actor in words: ``rank 2``, ``rank 2, stream 2.1``, ``rank 2, wire 2>7``.
+
+    Args:
+        actor: its name.
+        rank: the rank that it belongs to.
+
+    """
     if actor == str(rank):
         return f"rank {rank}"
     return f"rank {rank}, {'wire' if '>' in actor else 'stream'} {actor}"

@@ -168,7 +168,14 @@ class Contents:
 
 
 def sum_of(region: Region, base: Data, data: Data) -> Data:
-    """Return a region's elements plus `data`, in its dtype; None where one of them is not known."""
+    """Return a region's elements plus `data`, in its dtype; None where one of them is not known.
+
+    Args:
+        region: its dtype is that of both.
+        base: the elements before.
+        data: what is added to them, as many elements.
+
+    """
     if not isinstance(base, bytes) or not isinstance(data, bytes) or len(base) != len(data):
         return None
     with np.errstate(all="ignore"):

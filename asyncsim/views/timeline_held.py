@@ -41,7 +41,13 @@ class CellValues:
         return self._values.get(op.cell.slot, self._starts[op.cell.signal])
 
     def do(self, step: int, event: Event) -> None:
-        """Do what a step does to its cell, if it does anything."""
+        """Do what a step does to its cell, if it does anything.
+
+        Args:
+            step: the number of the event in its trace.
+            event: what was done in that step.
+
+        """
         op = event.op
         if op.cell is not None and self._after[step] is not None:
             change = -op.amount if op.consume else op.amount
@@ -106,6 +112,12 @@ def held_back(timeline: Timeline, first: int, second: int) -> list[int] | None:
     """Return the steps that are held back with `first` until `second` is done, ascending.
 
     None if `second` depends on one of them, other than by reading what it wrote.
+
+    Args:
+        timeline: of the trace.
+        first: a step.
+        second: a later one.
+
     """
     held = _Held()
     values = CellValues(timeline)

@@ -60,7 +60,14 @@ class _Row:
 
 
 def timeline_lines(timeline: Timeline, part: Part, *, width: int) -> Iterator[Line]:
-    """Yield the lines: what was run, the steps, and what was found, none wider than `width` if that can be."""
+    """Yield the lines: what was run, the steps, and what was found, none wider than `width` if that can be.
+
+    Args:
+        timeline: of the trace.
+        part: which steps and ranks to show.
+        width: in characters.
+
+    """
     steps = _steps(timeline, part)
     lanes = _lanes(timeline, part, steps, width)
     yield from _head(timeline, width)
@@ -77,7 +84,13 @@ def timeline_lines(timeline: Timeline, part: Part, *, width: int) -> Iterator[Li
 
 
 def plain(text: str, *, ascii_only: bool = False) -> str:
-    """Return a text without what could steer a terminal; in ASCII if it can show nothing else."""
+    """Return a text without what could steer a terminal; in ASCII if it can show nothing else.
+
+    Args:
+        text: from a trace or a kernel, with anything in it.
+        ascii_only: write what is not ASCII as Python escapes it, signs of the drawing by others.
+
+    """
     if ascii_only:
         text = text.translate(_ASCII)
     if text.isprintable() and not ascii_only:

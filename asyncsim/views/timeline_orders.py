@@ -71,7 +71,13 @@ def pair_of(finding: Told) -> tuple[int, int] | None:
 
 
 def orders_of(timeline: Timeline, finding: Told) -> Orders | None:
-    """Return both orders of a pair; None where the finding is no pair of steps of this trace."""
+    """Return both orders of a pair; None where the finding is no pair of steps of this trace.
+
+    Args:
+        timeline: of the trace.
+        finding: one of its footer's.
+
+    """
     pair = pair_of(finding)
     if pair is None:
         return None
@@ -105,7 +111,14 @@ def _count(steps: int) -> str:
 
 
 def other_schedule(timeline: Timeline, first: int, second: int) -> list[str]:
-    """Return the schedule of the trace with the first of two steps held back until the second is done."""
+    """Return the schedule of the trace with the first of two steps held back until the second is done.
+
+    Args:
+        timeline: of the trace.
+        first: a step.
+        second: a later one.
+
+    """
     held = held_back(timeline, first, second)
     if held is None:  # as near as can be told: the one that can show it is found while it runs
         actor = timeline.events[first].op.actor
@@ -117,7 +130,13 @@ def other_schedule(timeline: Timeline, first: int, second: int) -> list[str]:
 
 
 def value_text(data: Data, dtype: np.dtype[Any]) -> str:
-    """Write a value in few characters: its first elements, or its digest."""
+    """Write a value in few characters: its first elements, or its digest.
+
+    Args:
+        data: the elements in C order, their digest, or None if it is not known.
+        dtype: of the elements.
+
+    """
     if data is None:
         return "a value that the trace does not hold"
     if isinstance(data, Digest):
@@ -130,12 +149,24 @@ def value_text(data: Data, dtype: np.dtype[Any]) -> str:
 
 
 def elements_text(data: bytes, dtype: np.dtype[Any]) -> list[str]:
-    """Write each element with as many digits as its dtype needs."""
+    """Write each element with as many digits as its dtype needs.
+
+    Args:
+        data: the elements in C order.
+        dtype: of the elements.
+
+    """
     return [str(element) for element in np.frombuffer(data, dtype)]
 
 
 def writers_text(timeline: Timeline, seen: Seen) -> str:
-    """Say who wrote what a region holds."""
+    """Say who wrote what a region holds.
+
+    Args:
+        timeline: of the trace; it names the actors of the steps.
+        seen: what the region holds, and which steps wrote it; three are named, and the others counted.
+
+    """
     names = ["nobody" if step == START else f"step {step} ({timeline.who(step)})" for step in seen.writers[:3]]
     rest = len(seen.writers) - len(names)
     return f"written by {', '.join(names)}" + (f" and {rest} more" if rest > 0 else "") if names else ""

@@ -83,7 +83,13 @@ def runs_of(column: Sequence[Any]) -> list[Any]:
 
 
 def page_data(timeline: Timeline, title: str = "") -> dict[str, Any]:
-    """Return what the page knows of a run, as a JSON value; `title` stands over it."""
+    """Return what the page knows of a run, as a JSON value; `title` stands over it.
+
+    Args:
+        timeline: of the trace.
+        title: empty: none; cut if it is long.
+
+    """
     header, footer = timeline.trace.header, timeline.trace.footer
     columns = _Columns(timeline)
     return {

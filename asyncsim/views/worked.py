@@ -38,7 +38,14 @@ Place = tuple[int, int]
 
 
 def worked_text(worked: Worked, *, form: str = "text", source: str = "") -> str:
-    """Return a worked example in one of `FORMATS`, with a line feed at its end; `source` names the inputs' file."""
+    """Return a worked example in one of `FORMATS`, with a line feed at its end; `source` names the inputs' file.
+
+    Args:
+        worked: the example.
+        form: "text", or another of `FORMATS`.
+        source: empty: the inputs come from no file.
+
+    """
     return _WRITERS[form](list(_blocks(worked, source)))
 
 
