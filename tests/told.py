@@ -100,6 +100,7 @@ def slips(report: Report) -> list[str]:
     judge = Judge(case)
     fair = drive(case, Fifo(), record="fifo")
     judge.take_as_reference(fair)
+    judge.compare_with(fair)
     found = []
     for finding in report.findings:
         if finding.token is not None:
@@ -117,7 +118,7 @@ def _slips(finding: Finding, case: Case, judge: Judge, fair: list[str]) -> list[
     if finding.kind in PAIRED:
         found = ["the sides are not in the order of the fair run"] if is_inverted(fair, finding.sides) else []
         return found + (_harm(finding, judge, run) if finding.harmful else [])
-    if finding.kind == "overflow" and finding.examples:
+    if finding.kind == "overflow" and finding.examples and finding.harmful:
         return _leaving(finding, run)
     kinds = {each.kind for each in Symptoms(case).findings(run)}
     return [] if finding.kind in kinds or not finding.harmful else [f"the replay shows {sorted(kinds)}"]

@@ -162,6 +162,8 @@ class _Check:
         except KeyboardInterrupt:
             raise KeyboardInterrupt(account.where) from None  # there is nothing to report yet
         left = [suspect for suspect in analysis.findings if suspect.kind in ORDER_FINDINGS]
+        if left or not analysis.applies:
+            self.judge.compare_with(fair)
         try:
             scope = ""
             proved = False

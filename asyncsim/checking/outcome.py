@@ -15,6 +15,8 @@ from asyncsim.trace.event import COMPLETE
 from asyncsim.trace.finding import Finding, Side
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from asyncsim.machine.case import Case, Run
 
 _WHY = {
@@ -101,15 +103,12 @@ class Judge:
         self._right: list[list[str | None]] | None = None
         self._reference: list[list[Any]] | None = None
         self._reference_digests: list[list[str | None]] = []
-        self.fair: list[str] = []
-        """The choices of the reference."""
+        self.steps = 0
+        """How long the reference is."""
+        self.fair: Sequence[str] = ()
+        """The choices of the reference, once they are asked for: they weigh."""
         self.usual: frozenset[str] = frozenset()
         """What fails in the reference itself."""
-
-    @property
-    def steps(self) -> int:
-        """How long the reference is."""
-        return len(self.fair)
 
     def digests(self, run: Run) -> list[list[str | None]]:
         """Return a digest of every output, None where there is none."""
@@ -117,11 +116,15 @@ class Judge:
 
     def take_as_reference(self, run: Run) -> None:
         """Let a complete run stand for the golden where the kernel has none."""
-        self.fair = run.choices
+        self.steps = len(run.choices)
         if run.ending == COMPLETE:
             self._reference = run.outputs
             self._reference_digests = self.digests(run)
-        self.usual = self.failures(run)
+
+    def compare_with(self, fair: Run) -> None:
+        """Take the fair run for one that witnesses are held against; it weighs, so only where there are any."""
+        self.fair = fair.choices
+        self.usual = self.failures(fair)
 
     @property
     def silent(self) -> bool:

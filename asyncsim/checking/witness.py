@@ -72,7 +72,7 @@ class Witness:
 class _Tried:
     """One run of a witness: a run, or what the kernel raised in it."""
 
-    choices: tuple[str, ...]
+    choices: Sequence[str]
     run: Run | None = None
     error: str = ""
 
@@ -195,8 +195,8 @@ class _Trial:
                 self._judge.case, choices, record=record, engine="direct", begun=self._begun, notice=False
             )
         except KernelError as error:
-            return _Tried(tuple(choices.choices), error=str(error))
-        return _Tried(tuple(choices.choices), run)
+            return _Tried(choices.choices, error=str(error))
+        return _Tried(run.choices, run)
 
     def _is_meant(self, tried: _Tried) -> bool:
         """Say whether the sides were the operations that they name, from their lines; known of a run with a record."""
@@ -227,7 +227,9 @@ class _Trial:
 
     async def _failing(self, tried: _Tried) -> Witness:
         if tried.run is None:
-            return Witness(harmful=True, shown=f"the kernel raises in one order: {tried.error}", choices=tried.choices)
+            return Witness(
+                harmful=True, shown=f"the kernel raises in one order: {tried.error}", choices=tuple(tried.choices)
+            )
         findings = self._judge.findings(tried.run, self._judge.usual)
         return _of(tried.run, await shown_by(self._judge, tried.run), findings, harmful=True)
 
