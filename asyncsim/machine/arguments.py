@@ -21,21 +21,47 @@ if TYPE_CHECKING:
 
 
 def no_region(rank: int, what: str, region: object) -> MisuseError:
-    """Return the error for something that is no region of this run."""
+    """Return the error for something that is no region of this run.
+
+    Args:
+        rank: the caller, named in the message.
+        what: the operation's name.
+        region: what was given for it.
+
+    """
     if isinstance(region, Region):
         return MisuseError(f"rank {rank}: {what} of {region}, which belongs to another run; use this run's windows")
     return MisuseError(f"rank {rank}: {what} takes a region, window[...] or window.at(peer)[...]; got {shown(region)}")
 
 
 def no_cell(rank: int, what: str, cell: object, right: str) -> MisuseError:
-    """Return the error for something that is no cell of this run; `right` says what would be one."""
+    """Return the error for something that is no cell of this run; `right` says what would be one.
+
+    Args:
+        rank: the caller, named in the message.
+        what: the operation's name.
+        cell: what was given for it.
+        right: such as ``signal.at(peer)[...]``.
+
+    """
     if isinstance(cell, Cell):
         return MisuseError(f"rank {rank}: {what} of {cell}, which belongs to another run; use this run's signals")
     return MisuseError(f"rank {rank}: {what} takes a cell, {right}; got {shown(cell)}")
 
 
 def check_condition(rank: int, what: str, condition: Condition, world: World) -> None:
-    """Refuse what is no condition on an own cell of this run."""
+    """Refuse what is no condition on an own cell of this run.
+
+    Args:
+        rank: the caller; the cell must be one of its own.
+        what: the operation's name, for the message.
+        condition: what was given for it.
+        world: of this run.
+
+    Raises:
+        MisuseError: it is no condition, or on a cell of another run or rank.
+
+    """
     if condition.__class__ is not Condition:
         right = "; compare it, as in signal[peer] >= 1" if isinstance(condition, Cell) else ""
         raise MisuseError(
@@ -49,7 +75,21 @@ def check_condition(rank: int, what: str, condition: Condition, world: World) ->
 
 
 def change_of(rank: int, what: str, cell: Cell, value: Any, op: str, world: World) -> int:  # noqa: ANN401, PLR0913, PLR0917
-    """Return what a cell is changed by, as an integer that it can hold."""
+    """Return what a cell is changed by, as an integer that it can hold.
+
+    Args:
+        rank: the caller, named in the message.
+        what: the operation's name, for the message.
+        cell: what was given for it.
+        value: what to add or to set: an integer of Python's or numpy's, no boolean.
+        op: `AtomicAdd` or `Set`.
+        world: of this run.
+
+    Raises:
+        MisuseError: it is no cell of this run, there is no such `op`, or the value is no integer or outside the dtype
+            of the signal.
+
+    """
     if cell.__class__ is not Cell or cell.world is not world:
         raise no_cell(rank, what, cell, "signal.at(peer)[...]")
     if op not in (ATOMIC_ADD, SET):
@@ -65,7 +105,18 @@ def change_of(rank: int, what: str, cell: Cell, value: Any, op: str, world: Worl
 
 
 def atomic_of(rank: int, kind: str, region: Region, atomic: object) -> tuple[Access]:
-    """Return the access of an atomic add or set, if the window can be added to."""
+    """Return the access of an atomic add or set, if the window can be added to.
+
+    Args:
+        rank: the caller, named in the message.
+        kind: the operation's name, for the message.
+        region: where it writes.
+        atomic: "add" or "set".
+
+    Raises:
+        MisuseError: it is neither, or the window holds booleans and is to be added to.
+
+    """
     if atomic == "set":
         return region.atomic(WRITE)
     if atomic != "add":
@@ -76,7 +127,19 @@ def atomic_of(rank: int, kind: str, region: Region, atomic: object) -> tuple[Acc
 
 
 def tile_for(rank: int, kind: str, region: Region, tile: Any) -> Tile:  # noqa: ANN401
-    """Return `tile` as an array that fits the region, or say why it does not."""
+    """Return `tile` as an array that fits the region, or say why it does not.
+
+    Args:
+        rank: the caller, named in the message.
+        kind: the operation's name, for the message.
+        region: where it is written to.
+        tile: an array of the region's shape and dtype; for a single element also a number of Python's that the dtype
+            holds (a float is rounded).
+
+    Raises:
+        MisuseError: it has another shape or dtype, or does not fit.
+
+    """
     place = f"rank {rank}: {kind} to {region}"
     if not isinstance(tile, np.ndarray | np.generic):
         if region.shape != () or not isinstance(tile, bool | int | float | complex):
@@ -99,7 +162,19 @@ def tile_for(rank: int, kind: str, region: Region, tile: Any) -> Tile:  # noqa: 
 
 
 def check_copy(rank: int, what: str, target: Region, source: Region, world: World) -> None:
-    """Refuse a copy whose two regions do not fit each other."""
+    """Refuse a copy whose two regions do not fit each other.
+
+    Args:
+        rank: the caller, named in the message.
+        what: the operation's name, for the message.
+        target: where it is copied to.
+        source: where it is copied from.
+        world: of this run.
+
+    Raises:
+        MisuseError: one of them is no region of this run, or they differ in shape or dtype.
+
+    """
     for region in (target, source):
         if region.__class__ is not Region or region.world is not world:
             raise no_region(rank, what, region)
@@ -118,7 +193,20 @@ def put_of(  # noqa: PLR0913, PLR0917 - what a put is given, and who puts
     atomic: object,
     world: World,
 ) -> tuple[tuple[Access, ...], Tile | None]:
-    """Return the accesses of a put, and its tile if the source is a private array."""
+    """Return the accesses of a put, and its tile if the source is a private array.
+
+    Args:
+        rank: the caller; a source region must be its own.
+        kind: the operation's name, for the message.
+        target: the region that is written.
+        source: an own region, or a private array; of the target's shape and dtype.
+        atomic: None, "add" or "set".
+        world: of this run.
+
+    Raises:
+        MisuseError: one of them cannot be right; the message says which.
+
+    """
     if target.__class__ is not Region or target.world is not world:
         raise no_region(rank, kind, target)
     if source.__class__ is not Region:
@@ -132,7 +220,13 @@ def put_of(  # noqa: PLR0913, PLR0917 - what a put is given, and who puts
 
 
 def written_by(target: Region, source: Region) -> tuple[Access]:
-    """Return the access to a copy's destination: a read where it copies elements onto themselves."""
+    """Return the access to a copy's destination: a read where it copies elements onto themselves.
+
+    Args:
+        target: where it is copied to.
+        source: where it is copied from.
+
+    """
     same = target.slot == source.slot and target.spans == source.spans
     return target.reads if same else target.writes
 

@@ -39,6 +39,14 @@ def cells_of(  # noqa: PLR0913, PLR0917 - what a notify is given, and who notifi
 ) -> tuple[tuple[Cell, ...], int]:
     """Return the cells to notify, and by what.
 
+    Args:
+        rank: the caller, named in the message.
+        cells: what was given for them: cells of any ranks.
+        value: what each is changed by.
+        op: `AtomicAdd` or `Set`.
+        order: "release", "stores" or "relaxed".
+        world: of this run.
+
     Raises:
         MisuseError: one of them cannot be notified so; it says which.
 
@@ -56,6 +64,11 @@ def cells_of(  # noqa: PLR0913, PLR0917 - what a notify is given, and who notifi
 
 def conditions_of(rank: int, conditions: Any, world: World) -> tuple[Condition, ...]:  # noqa: ANN401 - refused
     """Return the conditions to wait for.
+
+    Args:
+        rank: the caller; the cells must be its own.
+        conditions: what was given for them.
+        world: of this run.
 
     Raises:
         MisuseError: one of them is no condition on an own cell; it says which.
@@ -79,7 +92,18 @@ def _several(rank: int, right: str, given: object) -> tuple[Any, ...]:
 def notifies(  # noqa: PLR0913 - what the operations have in common
     actor: Actor, cells: Sequence[Cell], how: str, value: int, call: int, *, order: str, deferred: bool
 ) -> Generator[Op, Any, None]:
-    """Stand at the gate with a notify of each cell. Each is made when it comes there: a thousand would take room."""
+    """Stand at the gate with a notify of each cell. Each is made when it comes there: a thousand would take room.
+
+    Args:
+        actor: who notifies.
+        cells: in the order in which they are notified.
+        how: `AtomicAdd` or `Set`.
+        value: what each is changed by.
+        call: which call of the kernel, from 0.
+        order: "release", "stores" or "relaxed".
+        deferred: whether they may land later.
+
+    """
     follows, relaxed, link = False, order != "release", STORES if order == STORES else ""
     for cell in cells:
         yield Op(
@@ -89,7 +113,15 @@ def notifies(  # noqa: PLR0913 - what the operations have in common
 
 
 def waits(actor: Actor, conditions: Sequence[Condition], call: int, *, consume: bool) -> Generator[Op, Any, None]:
-    """Stand at the gate with a wait for each condition, likewise."""
+    """Stand at the gate with a wait for each condition, likewise.
+
+    Args:
+        actor: who waits.
+        conditions: in the order in which they are waited for.
+        call: which call of the kernel, from 0.
+        consume: whether each subtracts what it waited for.
+
+    """
     follows = False
     for it in conditions:
         yield Op(

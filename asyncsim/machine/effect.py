@@ -55,6 +55,12 @@ class CellOverflow(Exception):  # noqa: N818 - not an error of the caller: the r
 def change_cell(memory: Memory, cell: Cell, how: str, amount: int) -> None:
     """Add to a cell, or set it.
 
+    Args:
+        memory: of the run.
+        cell: the cell that is changed.
+        how: `AtomicAdd` or `Set`.
+        amount: what is added or set; may be negative.
+
     Raises:
         CellOverflow: it would leave its range, and its signal does not wrap.
 
@@ -68,7 +74,13 @@ def change_cell(memory: Memory, cell: Cell, how: str, amount: int) -> None:
 
 
 def consume(memory: Memory, op: Op) -> int:
-    """Subtract what a consuming wait waited for, and return what the cell held before."""
+    """Subtract what a consuming wait waited for, and return what the cell held before.
+
+    Args:
+        memory: of the run.
+        op: a wait that has passed.
+
+    """
     assert op.cell is not None  # noqa: S101 - for the type checker: a wait has a cell
     seen = memory.cells[op.cell.slot]
     change_cell(memory, op.cell, ATOMIC_ADD, -op.amount)
@@ -80,6 +92,11 @@ def satisfied(op: Op, tile: Tile) -> bool:
 
     Its predicate is the kernel's, but this is nobody's turn. Where it raises, the poll goes on: `Rank.poll`
     then asks once more, and the exception comes out of the kernel that it belongs to, at its line.
+
+    Args:
+        op: the poll; its payload is the predicate.
+        tile: what it reads now.
+
     """
     try:
         return bool(op.payload(tile))

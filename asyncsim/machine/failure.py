@@ -28,7 +28,16 @@ _NO_LOOP = ("must be called from async context", "no running event loop")
 
 
 def kernel_error(error: BaseException, actor: Actor, call: int, trace: Trace | None, *, kernel: str) -> KernelError:
-    """Say which rank failed, in which call, and on which line of the author's; else in which kernel."""
+    """Say which rank failed, in which call, and on which line of the author's; else in which kernel.
+
+    Args:
+        error: what the kernel raised; it becomes the cause.
+        actor: whose turn it was.
+        call: from 0.
+        trace: of the run so far; None if it is not recorded.
+        kernel: its name, for an error that no line of the author's is on the way of.
+
+    """
     where = f" in {kernel}"
     module = ""
     values: list[object] = []

@@ -85,7 +85,13 @@ def noticed(case: Case) -> Iterator[None]:
 
 
 def forgotten_in(values: Iterable[Any], deep: int = 2) -> str:
-    """Name an operation among these values that was made and never awaited, with its line; empty if there is none."""
+    """Name an operation among these values that was made and never awaited, with its line; empty if there is none.
+
+    Args:
+        values: of the variables at the place of an error.
+        deep: how many levels of lists and tuples are looked into.
+
+    """
     for value in values:
         if isinstance(value, list | tuple):
             if deep and (found := forgotten_in(value, deep - 1)):

@@ -117,6 +117,12 @@ class Kernel:
 
         Keywords that are fields of `Kernel` (memory, inputs, golden, finds, rtol, …) replace that
         field; all others are parameters of the program. `finds` starts empty again.
+
+        Args:
+            about: one line for listings; empty: the first line of the program's docstring.
+            name: what it is called; empty: the name that it is assigned to in its module.
+            changes: fields of `Kernel`, or parameters of the program.
+
         """
         own = {key: changes.pop(key) for key in _FIELDS if key in changes}
         own["finds"] = _expected(own.get("finds", ()))
@@ -149,13 +155,30 @@ class Kernel:
             ) from error
 
     def start(self, rank: Any, x: Any, views: Sequence[Any]) -> Any:  # noqa: ANN401 - a coroutine of any result
-        """Return the coroutine of one call on one rank."""
+        """Return the coroutine of one call on one rank.
+
+        Args:
+            rank: the `Rank` that it is handed.
+            x: the rank's input; not handed on if the kernel has no `inputs`.
+            views: of the windows and signals, in the order of `memory`.
+
+        """
         if self.inputs is None:
             return self.program(rank, *views, **self.params)
         return self.program(rank, x, *views, **self.params)
 
     def make_inputs(self, ranks: int, call: int, seed: int) -> list[Any]:
-        """Return one input a rank for this call; the same for the same seed."""
+        """Return one input a rank for this call; the same for the same seed.
+
+        Args:
+            ranks: P.
+            call: from 0.
+            seed: any integer >= 0.
+
+        Raises:
+            MisuseError: `inputs` raised, gave not one a rank, or gave a value that is nested too deep.
+
+        """
         if self.inputs is None:
             return [None] * ranks
         rng = np.random.default_rng(np.random.SeedSequence([seed, 0, call]))
@@ -167,7 +190,16 @@ class Kernel:
         return made
 
     def make_goldens(self, xs: Sequence[Any], call: int) -> list[Any]:
-        """Return what each rank must return for these inputs."""
+        """Return what each rank must return for these inputs.
+
+        Args:
+            xs: the input of each rank, by rank.
+            call: from 0, for the message.
+
+        Raises:
+            MisuseError: `golden` raised, gave not one a rank, or gave a value that is nested too deep.
+
+        """
         if self.golden is None:
             return []
         made = author_call(f"{self.ref}: golden, for call {call},", _golden_parts, self.golden, xs)
@@ -239,7 +271,18 @@ def kernel(  # noqa: PLR0913 - the fields of a kernel, by name
     atol: float = 1e-5,
     same_on_all_ranks: bool = False,
 ) -> Callable[[Callable[..., Any]], Kernel]:
-    """Make a kernel of the program below it. The arguments are those of `Kernel`."""
+    """Make a kernel of the program below it. The arguments are those of `Kernel`.
+
+    Args:
+        memory: windows and signals, handed to the program in this order.
+        inputs: makes the inputs of a call, one a rank; None: the program takes none.
+        golden: gives the outputs that are right for some inputs; None: they are not compared with any.
+        finds: the findings that a known-bad kernel must give.
+        rtol: relative to the golden; for floating results.
+        atol: absolute, in addition.
+        same_on_all_ranks: whether every rank must return the same bits.
+
+    """
 
     def decorate(program: Callable[..., Any]) -> Kernel:
         if not callable(program) or not hasattr(program, "__code__"):

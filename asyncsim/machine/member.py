@@ -60,7 +60,13 @@ class Member:
         self.peers = (*range(self.id), *range(self.id + 1, self.size))
 
     def calling(self, number: int, use: CallUse | None = None) -> None:
-        """Begin a call; `use` is told what the kernel does with its number."""
+        """Begin a call; `use` is told what the kernel does with its number.
+
+        Args:
+            number: of the call, from 0.
+            use: None: it is not asked for.
+
+        """
         self._number = number
         # To a kernel it is an integer; one that tells of its use is handed out in a single run.
         self.call: int = number if use is None else use.number(number)  # type: ignore[assignment]
@@ -100,6 +106,11 @@ class Member:
         is the finding *call-mismatch*. Where several streams of a rank say so, there is no order among them,
         and what the rank takes part in is compared as a whole. Nothing is scheduled, and nothing kept unless
         the run is recorded.
+
+        Args:
+            name: of the collective, not empty.
+            facts: what must be the same on all members, by name.
+
         """
         if self.note is not None:
             self.note(self, name, facts)

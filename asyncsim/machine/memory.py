@@ -98,7 +98,13 @@ class Memory:
         return _mask(written, region, self.arrays[region.slot].shape)
 
     def peek(self, region: Region, deposits: Sequence[Deposit] = ()) -> Tile:
-        """Return a private copy of the region for a look that is no load; `deposits` as for `read_over`."""
+        """Return a private copy of the region for a look that is no load; `deposits` as for `read_over`.
+
+        Args:
+            region: where to look.
+            deposits: what is to be seen on top, in this order; memory is left as it is.
+
+        """
         array = self.arrays[region.slot]
         if deposits:
             array = array.copy()
@@ -108,14 +114,26 @@ class Memory:
         return seen
 
     def write(self, region: Region, tile: Tile) -> None:
-        """Store the tile."""
+        """Store the tile.
+
+        Args:
+            region: where to.
+            tile: of the region's shape; it is copied.
+
+        """
         array = self.arrays[region.slot] if region.over is None else self._array(region)
         array[region.index] = tile
         if region not in self._whole:
             self._mark(region)
 
     def add(self, region: Region, tile: Tile) -> None:
-        """Add the tile, element by element, in the window's dtype (integers wrap, as in hardware)."""
+        """Add the tile, element by element, in the window's dtype (integers wrap, as in hardware).
+
+        Args:
+            region: where to.
+            tile: of the region's shape and dtype.
+
+        """
         array = self._array(region)
         box = tuple(slice(*dim) for dim in region.box)
         with np.errstate(all="ignore"):
@@ -124,7 +142,13 @@ class Memory:
             self._mark(region)
 
     def deposit(self, access: Access, tile: Tile) -> None:
-        """Let data land: store or add a tile, or the piece of it that the access is for."""
+        """Let data land: store or add a tile, or the piece of it that the access is for.
+
+        Args:
+            access: where, and whether it is stored or added.
+            tile: as many elements as the access has; for a piece, those of the piece alone.
+
+        """
         _deposit(self._array(access.region), access, tile)
         written = self._known(access.region)
         if written is not None:
@@ -134,6 +158,11 @@ class Memory:
         """Return a private copy of the region as it would be if these had landed already, in this order.
 
         Of a piece the whole tile is returned; only of its own elements it is noted if nobody wrote them.
+
+        Args:
+            region: where to read.
+            deposits: what is pending and is seen by the reader, in the order of landing; memory is left as it is.
+
         """
         written = self._written[region.slot]
         if written is not None:

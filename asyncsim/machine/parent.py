@@ -30,6 +30,14 @@ class Parent(Member):
 
         Everything before the start happens before everything in the stream. Each stream must be joined
         in the call that started it.
+
+        Args:
+            program: an async function; what it returns, `join` returns.
+            args: what it takes after its `Rank`.
+
+        Raises:
+            MisuseError: it is no function.
+
         """
         if not callable(program):
             got = shown(program)

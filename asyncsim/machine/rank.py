@@ -87,6 +87,9 @@ class Rank(Parent):
         Returns:
             An array of the region's shape and dtype (a numpy scalar for a single element).
 
+        Raises:
+            MisuseError: it is no region of this run.
+
         """
         if region.__class__ is not Region or region.world is not self._world:
             raise no_region(self._home, "load", region)
@@ -104,6 +107,9 @@ class Rank(Parent):
             tile: an array of exactly the region's shape and dtype; a Python number for a single element.
             atomic: "add" adds element by element instead; "set" stores each element atomically. Either is atomic
                 against other atomics of the same dtype, and races with all else.
+
+        Raises:
+            MisuseError: it is no region of this run, the tile does not fit it, or it cannot be written so.
 
         """
         if region.__class__ is not Region or region.world is not self._world:
@@ -123,6 +129,10 @@ class Rank(Parent):
             predicate: takes the tile, says whether to go on; must depend on nothing else.
 
         A synchronising read: what it orders depends on values, so a kernel that polls is judged by exploration.
+
+        Raises:
+            MisuseError: it is no region of this run, `predicate` is no function, or depends on more than the tile.
+
         """
         if region.__class__ is not Region or region.world is not self._world:
             raise no_region(self._home, "poll", region)
@@ -145,6 +155,11 @@ class Rank(Parent):
             nbi: non-blocking: done only after a `quiet` (under a model in which things land later).
 
         A get whose source and destination are the same elements is a read.
+
+        Raises:
+            MisuseError: they are no regions of this run, the target is not the rank's own, or they differ in shape or
+                dtype.
+
         """
         check_copy(self._home, "get", target, source, self._world)
         if target.owner != self._home:
@@ -227,6 +242,10 @@ class Rank(Parent):
                 non-blocking gets); "stores": after what it stored before, and after no put: as a
                 ``sync`` of OpenSHMEM, which completes none; "relaxed": ordered by nothing but what the
                 memory model orders. Under ``sc`` there is no difference.
+
+        Raises:
+            MisuseError: it is no cell of this run, its signal does not hold the value, or there is no such `op` or
+                `order`.
 
         """
         known = cell.__class__ is Cell and cell.world is self._world and type(value) is int and op == ATOMIC_ADD

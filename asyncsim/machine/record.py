@@ -154,7 +154,18 @@ class Recorder:
         return place.call, rank.phase_name, place.inserted or self._site(place)
 
     def collective(self, rank: Rank, name: str, facts: Mapping[str, Any]) -> None:
-        """Note that a task, which runs just now, takes part in a collective."""
+        """Note that a task, which runs just now, takes part in a collective.
+
+        Args:
+            rank: of the task.
+            name: of the collective, not empty.
+            facts: what must be the same on all members, by name.
+
+        Raises:
+            MisuseError: the name is no text or empty, or a fact is something else than a text, a number, a dtype,
+                None, or a tuple of these.
+
+        """
         if not isinstance(name, str) or not name:
             raise MisuseError(f"rank {rank.actor.rank}: collective({name!r}); a collective is named by a short text")
         for key, value in facts.items():

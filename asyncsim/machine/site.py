@@ -164,6 +164,11 @@ def shown_path(filename: str, module: str) -> str:
 
     A kernel loaded by ``path/to/file.py:name`` keeps the path it was given; an imported one is
     shown from the folder its top-level package lies in.
+
+    Args:
+        filename: as the code object has it.
+        module: the name of the module, dots and all.
+
     """
     path = PurePath(filename)
     if not path.is_absolute():

@@ -37,7 +37,17 @@ _Result = TypeVar("_Result")
 async def run_as_tasks(  # noqa: PLR0913 - as of `simulate`
     case: Case, scheduler: Scheduler, record: str | None, watch: Watch | None, begun: Begun | None, *, notice: bool
 ) -> Run:
-    """Run a case once, each actor a trio task; arguments and errors are those of `simulate`."""
+    """Run a case once, each actor a trio task; arguments and errors are those of `simulate`.
+
+    Args:
+        case: what to run.
+        scheduler: makes every choice.
+        record: the scheduler as text, for the header of the trace; None: no trace is kept.
+        watch: told of each operation before it stands at the gate; None: nobody is.
+        begun: given the list of choices as the run begins; None: nobody is.
+        notice: whether a forgotten await is looked for.
+
+    """
     course = Course(case, scheduler, record=record, watch=watch, begun=begun, notice=notice)
     with GUEST, noticed(case) if notice or record is not None else nullcontext():
         await _Tasks(course).run()
