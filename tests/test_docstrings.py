@@ -9,11 +9,11 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "asyncsim"
 
 DONE: set[str] = {
-    "cli", "collectives", "guest", "machine", "pytest_plugin", "schedulers", "testing", "trace", "views",
+    "analysis", "cli", "collectives", "guest", "machine", "pytest_plugin", "schedulers", "testing", "trace", "views",
 }  # fmt: skip
 """The rooms in which nothing is left."""
 
-LEFT = 223
+LEFT = 163
 """How many public functions of the other rooms lack a section or a parameter. This number only shrinks."""
 
 EXEMPT = {"overload", "property", "cached_property", "setter", "command", "group"}

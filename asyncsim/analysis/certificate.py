@@ -76,7 +76,14 @@ def operations_lines(trace: Trace) -> list[dict[str, Any]]:
 
 
 def certificate_lines(streams: Streams, order: Order, guards: Guards) -> list[str]:
-    """Return the lines; they prove something only of a clean run."""
+    """Return the lines; they prove something only of a clean run.
+
+    Args:
+        streams: of the run.
+        order: what precedes what in every schedule; its cuts are written down.
+        guards: in which epochs each wait may pass.
+
+    """
     writer = _Writer(streams)
     lines = [writer.stream(number) for number, issuer in enumerate(streams.issuer) if issuer is None]
     lines.append({"run": _run(streams)})

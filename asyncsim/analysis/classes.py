@@ -47,7 +47,14 @@ class CellClass:
 
 
 def classes_of(streams: Streams, flags: Iterable[Suspect], undetermined: Iterable[Wait]) -> list[CellClass]:
-    """Return the classes of all cells that the run used, signal by signal."""
+    """Return the classes of all cells that the run used, signal by signal.
+
+    Args:
+        streams: of the run.
+        flags: what was found against its signals; of several about one cell the first counts.
+        undetermined: the tests whose answer depends on the schedule.
+
+    """
     against: dict[int, str] = {test.slot: "the answer of a test depends on the schedule" for test in undetermined}
     for flag in flags:
         cell = streams.event(flag.places[0]).op.cell

@@ -28,6 +28,11 @@ def required_notifies(streams: Streams, guards: Guards) -> dict[Place, Place | N
 
     Returns None where some awaited cell has Sets, several remote producers or foreign
     changes against its waits: frontiers decide there. A wait that cannot pass at all is left out.
+
+    Args:
+        streams: of the run.
+        guards: the credits that each wait needs.
+
     """
     required: dict[Place, Place | None] = {}
     for history in streams.histories.values():
@@ -98,7 +103,14 @@ class Clocks:
                 self._end[actor] = last
 
     def reach(self, actor: int, index: int, other: int) -> int:
-        """Return how far `other` can get, as a position in its stream, with `actor` held before `index`."""
+        """Return how far `other` can get, as a position in its stream, with `actor` held before `index`.
+
+        Args:
+            actor: the number of the actor that is held.
+            index: of the operation that it is held before, in its stream.
+            other: the number of another actor, or of the same.
+
+        """
         if other == actor:
             return index
         vectors = self._vectors[other]

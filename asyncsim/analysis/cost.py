@@ -105,6 +105,10 @@ def costs(trace: Trace) -> list[Cost]:
 def critical_path(trace: Trace, price: Price) -> Path:
     """Return the longest chain of a run, at these prices.
 
+    Args:
+        trace: of a whole run.
+        price: seconds a message and a byte.
+
     Raises:
         MisuseError: the run is one in which effects land later.
 

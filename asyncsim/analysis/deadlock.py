@@ -48,7 +48,13 @@ class Beyond:
 
 
 def deadlock(streams: Streams, beyond: Beyond | None = None) -> Finding:
-    """Return the one finding of a run that ended with everybody blocked."""
+    """Return the one finding of a run that ended with everybody blocked.
+
+    Args:
+        streams: of the run.
+        beyond: what the blocked would have done next; None: not known.
+
+    """
     told = _Hang(streams, beyond or Beyond())
     blocked = told.blocked
     sides = tuple(Side.of(streams.event(place), place[1]) for place in blocked)
@@ -71,7 +77,13 @@ def says(event: Event) -> str:
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:
-    """Return names in a row, the first few of many."""
+    """Return names in a row, the first few of many.
+
+    Args:
+        names: at least one.
+        most: so many are named, and the others counted.
+
+    """
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -19,7 +19,13 @@ MOST = 1 << 52
 
 
 def sums_are_exact(world: World, steps: Steps) -> bool:
-    """Say whether whatever the amounts of a run, of one step or more, add up to with a start is less than `MOST`."""
+    """Say whether whatever the amounts of a run, of one step or more, add up to with a start is less than `MOST`.
+
+    Args:
+        world: of the run; the starts of its signals are looked at.
+        steps: its columns; the amounts are integers.
+
+    """
     start = max((abs(signal.start) for signal in world.signals), default=0)
     largest = max(abs(int(steps.amount.min())), abs(int(steps.amount.max())))
     if start + largest * len(steps.amount) < MOST:

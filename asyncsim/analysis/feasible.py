@@ -87,25 +87,49 @@ class Progress:
         return state
 
     def arrive(self, state: State, number: int) -> None:
-        """Note that an actor stands at its next operation: at a meeting that counts."""
+        """Note that an actor stands at its next operation: at a meeting that counts.
+
+        Args:
+            state: changed in place.
+            number: of the actor.
+
+        """
         event = self.next(state, number)
         if event is not None and event.op.kind == SYNC and self.actors[number].name in state.begun:
             state.come[event.op.link] = state.come.get(event.op.link, 0) + 1
 
     def next(self, state: State, number: int) -> Event | None:
-        """Return what an actor does next; None at the end of its stream."""
+        """Return what an actor does next; None at the end of its stream.
+
+        Args:
+            state: how far every actor is.
+            number: of the actor.
+
+        """
         stream = self.streams[number]
         return stream[state.at[number]] if state.at[number] < len(stream) else None
 
     def value(self, state: State, cell: Cell) -> int:
-        """Return what a cell holds."""
+        """Return what a cell holds.
+
+        Args:
+            state: what the cells hold that were touched; others hold their start.
+            cell: the cell.
+
+        """
         held = state.cells.get(cell.slot)
         if held is None:
             return int(self.trace.header.world.layouts[cell.signal].start)  # type: ignore[union-attr]  # a cell's is a signal
         return held
 
     def can(self, state: State, number: int) -> bool:
-        """Say whether an actor can take its next step."""
+        """Say whether an actor can take its next step.
+
+        Args:
+            state: how far every actor is, and what the cells hold.
+            number: of the actor.
+
+        """
         event = self.next(state, number)
         if event is None or self.actors[number].name not in state.begun:
             return False
@@ -130,14 +154,26 @@ class Progress:
         return op.deferred or _changed(op, value) == event.have
 
     def changes(self, state: State, number: int) -> bool:
-        """Say whether the next step of an actor changes a cell."""
+        """Say whether the next step of an actor changes a cell.
+
+        Args:
+            state: how far every actor is.
+            number: of the actor.
+
+        """
         event = self.next(state, number)
         if event is None or event.op.cell is None:
             return False
         return event.op.consume or event.op.kind in (NOTIFY, PUT_SIGNAL)
 
     def take(self, state: State, number: int) -> int | None:
-        """Take the next step of an actor; return what its cell holds, as an event says it."""
+        """Take the next step of an actor; return what its cell holds, as an event says it.
+
+        Args:
+            state: changed in place.
+            number: of an actor that can take a step.
+
+        """
         event = self.next(state, number)
         assert event is not None  # noqa: S101 - for the type checker: it can
         op = event.op

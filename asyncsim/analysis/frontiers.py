@@ -60,7 +60,14 @@ class Frontiers:
             self._landings[task] += [(wire, step) for step in range(len(streams.events[wire]))]
 
     def reach(self, actor: int, index: int, other: int) -> int:
-        """Return how far `other` can get, as a position in its stream, with `actor` held before `index`."""
+        """Return how far `other` can get, as a position in its stream, with `actor` held before `index`.
+
+        Args:
+            actor: the number of the actor that is held: of a task, or of a wire.
+            index: of the operation that it is held before, in its stream.
+            other: the number of another actor, or of the same.
+
+        """
         if other == actor:
             return index
         tasks = len(self._syncs)

@@ -60,7 +60,14 @@ class FairOrder:
 
 
 def findings_of(streams: Streams, suspects: Iterable[Suspect], fair: FairOrder) -> list[Finding]:
-    """Return one finding for all suspects that differ only in rank or element."""
+    """Return one finding for all suspects that differ only in rank or element.
+
+    Args:
+        streams: of the run.
+        suspects: in any order.
+        fair: sorts the sides of a finding, and the findings of a kind.
+
+    """
     groups: dict[tuple[object, ...], list[tuple[Suspect, tuple[int, ...]]]] = {}
     for suspect in suspects:
         by_time = tuple(sorted(range(len(suspect.places)), key=lambda n, s=suspect: fair.key(s.places[n])))  # type: ignore[misc]

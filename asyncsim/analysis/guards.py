@@ -29,7 +29,13 @@ _MIRRORED = {"Le": "Ge", "Lt": "Gt", "Ge": "Le", "Gt": "Lt"}
 
 
 def first_way(streams: Streams, wait: Wait) -> str:
-    """Return the direction of a wait; of Eq and Ne that from which its own actor's changes come to it."""
+    """Return the direction of a wait; of Eq and Ne that from which its own actor's changes come to it.
+
+    Args:
+        streams: of the run.
+        wait: the wait.
+
+    """
     op = wait.event.op
     if op.how in _MIRRORED:
         return UP if op.how in ("Ge", "Gt") else DOWN
@@ -38,7 +44,14 @@ def first_way(streams: Streams, wait: Wait) -> str:
 
 
 def sure_value(streams: Streams, wait: Wait, epoch: Epoch) -> int:
-    """Return the value that the wait sees in this epoch if no free credit has come yet."""
+    """Return the value that the wait sees in this epoch if no free credit has come yet.
+
+    Args:
+        streams: of the run.
+        wait: a wait or a test.
+        epoch: of its cell.
+
+    """
     value = epoch.base + sum(_own_adds(streams, wait, epoch))
     step = wait.event.step
     for place, amount in epoch.against(wait.sign):
@@ -53,6 +66,13 @@ def own_credits(streams: Streams, wait: Wait, epoch: Epoch, *, queued: bool = Fa
     """Return the credits that are sure for the wait, and have been counted when it is reached.
 
     With `queued` those alone that came behind a copy, so that even their own actor saw them when they landed.
+
+    Args:
+        streams: of the run.
+        wait: the wait.
+        epoch: of its cell.
+        queued: count only what came behind a copy.
+
     """
     if not streams.model.late:
         own = epoch.tallies.get(wait.place[0])
@@ -78,6 +98,11 @@ def needed(wait: Wait, sure: int) -> int | None:
     """Return how many credits of others make the comparison true in an epoch; None: no number does.
 
     For Eq and Ne more credits can make it false again; that is the business of S3.
+
+    Args:
+        wait: its comparison and its direction are looked at.
+        sure: what it sees before any credit of others, see `sure_value`.
+
     """
     how, amount, sure = _upwards(wait, sure)
     if how == "Ge":
@@ -90,7 +115,14 @@ def needed(wait: Wait, sure: int) -> int | None:
 
 
 def may_turn_false(wait: Wait, sure: int, most: int) -> bool:
-    """Say whether credits between 0 and `most` can make a comparison that holds stop holding (S3)."""
+    """Say whether credits between 0 and `most` can make a comparison that holds stop holding (S3).
+
+    Args:
+        wait: its comparison and its direction are looked at.
+        sure: what it sees before any credit of others.
+        most: how many credits can come at most, at least 0.
+
+    """
     how, amount, sure = _upwards(wait, sure)
     if how == "Eq":
         return sure <= amount < sure + most
@@ -149,7 +181,13 @@ class Guards:
                 self.admit(wait, epochs[0])
 
     def admit(self, wait: Wait, epoch: Epoch) -> bool:
-        """Let the wait pass in this epoch too; say whether that is new and possible at all."""
+        """Let the wait pass in this epoch too; say whether that is new and possible at all.
+
+        Args:
+            wait: the wait.
+            epoch: of its cell.
+
+        """
         goals = self.goals[wait.place]
         if epoch.number in goals or wait.way in (ALWAYS, NEVER):
             return False

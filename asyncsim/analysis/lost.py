@@ -28,7 +28,13 @@ _RISING = ("Ge", "Gt")
 
 
 def changes_of(streams: Streams, wait: Event) -> list[Event]:
-    """Return the executed operations that changed the cell of a wait, in the order of the run."""
+    """Return the executed operations that changed the cell of a wait, in the order of the run.
+
+    Args:
+        streams: of the run.
+        wait: the event of a wait.
+
+    """
     cell = wait.op.cell
     found = [
         event

@@ -41,7 +41,13 @@ class Raced:
 
 
 def touches_of(place: Numbers, places: Sequence[tuple[Access, ...]]) -> Touches:
-    """Return the accesses of each step; `place` numbers the tuple that it makes, -1 for none."""
+    """Return the accesses of each step; `place` numbers the tuple that it makes, -1 for none.
+
+    Args:
+        place: integers, one a step.
+        places: the tuples, by number; accesses to no byte are left out.
+
+    """
     numbers: dict[Access, int] = {}
     rows = [
         [numbers.setdefault(access, len(numbers)) for access in accesses if access.region.spans] for accesses in places
@@ -61,7 +67,14 @@ def touches_of(place: Numbers, places: Sequence[tuple[Access, ...]]) -> Touches:
 
 
 def raced(touches: Touches, actor: Numbers, segments: Segments) -> Raced:
-    """Return every pair of steps of different actors that touch common bytes, one changing them, in any order."""
+    """Return every pair of steps of different actors that touch common bytes, one changing them, in any order.
+
+    Args:
+        touches: the accesses of all steps.
+        actor: the number of the actor of each step: integers.
+        segments: say of two steps whether one precedes the other.
+
+    """
     found: list[Raced] = []
     for first, second in _candidates(touches):
         x, y = touches.step[first], touches.step[second]

@@ -21,12 +21,26 @@ class Order(Protocol):
 
 
 def precedes(order: Order, x: Place, y: Place) -> bool:
-    """Say whether y cannot execute, in any schedule, while x has not."""
+    """Say whether y cannot execute, in any schedule, while x has not.
+
+    Args:
+        order: of all schedules.
+        x: an operation.
+        y: another one, or the same: the answer is then yes.
+
+    """
     return order.reach(x[0], x[1], y[0]) <= y[1]
 
 
 def unordered(order: Order, x: Place, y: Place) -> bool:
-    """Say whether each of the two can execute before the other."""
+    """Say whether each of the two can execute before the other.
+
+    Args:
+        order: of all schedules.
+        x: an operation.
+        y: another one.
+
+    """
     return not precedes(order, x, y) and not precedes(order, y, x)
 
 
@@ -35,6 +49,13 @@ def precedes_reaching(order: Order, x: Place, y: Place, edges: Edges | None = No
 
     So a stream that is started once another was joined is reached after all that the other did. `edges` are those to
     be met when y is reached, if not all that the order knows.
+
+    Args:
+        order: of all schedules.
+        x: an operation.
+        y: another one.
+        edges: None: those of the order.
+
     """
     reached = order.reach(*x, y[0])
     if reached != y[1]:
@@ -43,7 +64,15 @@ def precedes_reaching(order: Order, x: Place, y: Place, edges: Edges | None = No
 
 
 def may_be_current(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> bool:
-    """Say whether the epoch can be the cell's current one, in the wait's eyes, while the wait is pending."""
+    """Say whether the epoch can be the cell's current one, in the wait's eyes, while the wait is pending.
+
+    Args:
+        streams: of the run.
+        order: of all schedules.
+        wait: a wait or a test.
+        epoch: of its cell.
+
+    """
     actor, index = wait.place
     forwarded = streams.model.late and streams.model.forwarding
     opener, closer = epoch.opener, epoch.closer
@@ -59,7 +88,15 @@ def may_be_current(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> 
 
 
 def most_credits(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> int:
-    """Return the free credits that can have come to the epoch while the wait is held."""
+    """Return the free credits that can have come to the epoch while the wait is held.
+
+    Args:
+        streams: of the run.
+        order: of all schedules.
+        wait: the wait that is held.
+        epoch: of its cell.
+
+    """
     actor, index = wait.place
     total = 0
     for who, tally in streams.issued(epoch).items():
@@ -79,6 +116,13 @@ def extent(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> tuple[in
     """Return the least and the most that a pending wait, or a test, can see in an epoch.
 
     What has surely come when it is reached counts for both; what may have come, for the one or the other.
+
+    Args:
+        streams: of the run.
+        order: of all schedules.
+        wait: a wait or a test.
+        epoch: of its cell.
+
     """
     low = high = epoch.base
     for who, tally in epoch.tallies.items():

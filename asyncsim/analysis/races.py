@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 
 
 def kind_of(first: Access, second: Access) -> str | None:
-    """Say what two accesses that nothing orders are: a race, or atomics whose order may show; None: neither."""
+    """Say what two accesses that nothing orders are: a race, or atomics whose order may show; None: neither.
+
+    Args:
+        first: an access.
+        second: another one, of the same world.
+
+    """
     one, other = first.region, second.region
     if adds_commute(first, second):
         rounded = one.dtype.kind not in "biu" and one.slot == other.slot and spans_overlap(one.spans, other.spans)
@@ -34,7 +40,13 @@ def kind_of(first: Access, second: Access) -> str | None:
 
 
 def races(streams: Streams, order: Order) -> Iterator[Suspect]:
-    """Yield every race and all atomics whose order may show, a suspect a pair of operations."""
+    """Yield every race and all atomics whose order may show, a suspect a pair of operations.
+
+    Args:
+        streams: of the run.
+        order: of all schedules.
+
+    """
     raced: set[tuple[Place, Place]] = set()
     atomics: dict[tuple[Place, Place], Suspect] = {}
     for a, b in _overlapping(streams):
@@ -54,7 +66,18 @@ def races(streams: Streams, order: Order) -> Iterator[Suspect]:
 
 
 def suspect_at(streams: Streams, x: Place, y: Place, kind: str) -> Suspect:
-    """Return the suspect of two operations that are known to race, or to be atomics whose order may show."""
+    """Return the suspect of two operations that are known to race, or to be atomics whose order may show.
+
+    Args:
+        streams: of the run.
+        x: an operation.
+        y: another one, that nothing orders with it.
+        kind: `RACE` or `ATOMIC` or `SUM`; the first of their accesses that are in such a relation are named.
+
+    Raises:
+        RuntimeError: no two of their accesses are.
+
+    """
     for first, second in meeting_accesses(streams.event(x).op, streams.event(y).op):
         if kind_of(first, second) == kind:
             return _suspect(streams, (x, y), (first, second), kind)
@@ -132,7 +155,13 @@ def _suspect(streams: Streams, places: tuple[Place, Place], accesses: tuple[Acce
 
 
 def hazard_of(first: Access, second: Access) -> str:
-    """Name a race by what its first side and its second do."""
+    """Name a race by what its first side and its second do.
+
+    Args:
+        first: the access of the side that is named first.
+        second: the other's; one of the two changes memory.
+
+    """
     return {(True, False): "RAW", (False, True): "WAR", (True, True): "WAW"}[first.mode != READ, second.mode != READ]
 
 
@@ -149,7 +178,13 @@ def _line(at: tuple[str, ...]) -> str:
 
 
 def why_unordered(streams: Streams, sides: tuple[Place, ...]) -> str:
-    """Say what is missing: the last wait for the other side before the later one, and why it does not help."""
+    """Say what is missing: the last wait for the other side before the later one, and why it does not help.
+
+    Args:
+        streams: of the run.
+        sides: two operations, the one that comes first in the run before the other.
+
+    """
     first, second = sides
     late, early = (_who(streams, side) for side in (second, first))
     wait = _last_wait(streams, second, first[0])

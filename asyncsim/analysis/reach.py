@@ -58,7 +58,14 @@ class Recorded:
 
 
 def values_of(world: World, steps: Steps, calls: int) -> list[Numbers]:
-    """Return the value of every cell before each call, and after the last one; one more is for steps without a cell."""
+    """Return the value of every cell before each call, and after the last one; one more is for steps without a cell.
+
+    Args:
+        world: of the run; its cells begin with the starts of their signals.
+        steps: its columns, in the order of the run, call by call.
+        calls: how many calls the run has.
+
+    """
     changes = _changes(steps)
     now = _starts(world)
     values = [now.copy()]
@@ -101,6 +108,12 @@ def guarded_cells(streams: Streams, first: int, second: int) -> set[int]:
     """Return the cells, by slot, whose one subtractor takes no more than it has just waited for, in these calls.
 
     However far it runs away, such a cell falls no lower than in these calls.
+
+    Args:
+        streams: of the run.
+        first: the number of the call from which on it is looked at.
+        second: the number of the call before which that ends.
+
     """
     return {slot for slot, history in streams.histories.items() if _is_guarded(streams, history, first, second)}
 

@@ -199,6 +199,12 @@ def runs_away(streams: Streams, order: Order, period: Period) -> bool:
     Who is held later lets the others come at least as far, so the last operation of those calls is enough; and so is a
     landing that none of them needs, for who needs another one is held with it. The recording cuts off ranks alone: a
     stream and a wire end by themselves, and later ones are begun by ranks.
+
+    Args:
+        streams: of the recorded calls.
+        order: of all schedules of these.
+        period: its second boundary is the one that counts.
+
     """
     early = [sum(event.call < period.second for event in stream) for stream in streams.events]
     needed = {source for (actor, index), needs in order.edges.items() if index < early[actor] for source in needs}

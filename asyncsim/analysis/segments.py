@@ -39,12 +39,24 @@ class Located:
     """The steps in the order of actors, each actor's in its own; `starts` says where each begins."""
 
     def step(self, actor: Numbers | int, index: Numbers | int) -> Any:  # noqa: ANN401 - one or many
-        """Return the step of the index-th operation of an actor."""
+        """Return the step of the index-th operation of an actor.
+
+        Args:
+            actor: the number of the actor, or an array of numbers.
+            index: from 0, or an array as long.
+
+        """
         return self.by_actor[self.starts[actor] + index]
 
 
 def located(actor: Numbers, actors: int) -> Located:
-    """Number each actor's operations; `actors` is how many there are."""
+    """Number each actor's operations; `actors` is how many there are.
+
+    Args:
+        actor: the number of the actor of each step, in the order of the run: integers.
+        actors: how many actors there are.
+
+    """
     by_actor = np.argsort(actor, kind="stable")
     starts = np.searchsorted(actor[by_actor], np.arange(actors + 1))
     index = np.empty(len(actor), np.int32)
@@ -189,7 +201,13 @@ class Segments:
         return bool((last <= held)[~np.eye(actors, dtype=bool)].any())
 
     def ordered(self, x: Numbers, y: Numbers) -> Numbers:
-        """Say of each pair of steps, of different actors, whether one precedes the other in every schedule."""
+        """Say of each pair of steps, of different actors, whether one precedes the other in every schedule.
+
+        Args:
+            x: steps of the run: integers.
+            y: as many, each of another actor than the one of `x` beside it.
+
+        """
         place = self.place
         before = self.vectors[self.of[y], place.actor[x]] > place.index[x]
         return np.asarray(before | (self.vectors[self.of[x], place.actor[y]] > place.index[y]))

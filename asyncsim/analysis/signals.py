@@ -29,7 +29,13 @@ if TYPE_CHECKING:
 
 
 def signal_races(streams: Streams, order: Order) -> Iterator[Suspect]:
-    """Yield S1 and S2, a suspect a pair of operations."""
+    """Yield S1 and S2, a suspect a pair of operations.
+
+    Args:
+        streams: of the run.
+        order: of all schedules.
+
+    """
     for history in streams.histories.values():
         changes = [place for place, _, _ in history.adds] + history.sets
         sets = set(history.sets)
@@ -43,7 +49,14 @@ def signal_races(streams: Streams, order: Order) -> Iterator[Suspect]:
 
 
 def signal_race_at(streams: Streams, x: Place, y: Place) -> Suspect:
-    """Return the suspect of two changes of a cell, one a Set, that are known to come in either order."""
+    """Return the suspect of two changes of a cell, one a Set, that are known to come in either order.
+
+    Args:
+        streams: of the run.
+        x: an operation that changes the cell.
+        y: another one.
+
+    """
     sets = x if streams.event(x).op.how == SET else y
     cell = streams.event(x).op.cell
     assert cell is not None  # noqa: S101 - for the type checker: both change a cell
@@ -51,7 +64,13 @@ def signal_race_at(streams: Streams, x: Place, y: Place) -> Suspect:
 
 
 def unstable_waits(streams: Streams, order: Order) -> Iterator[Suspect]:
-    """Yield S3: each wait that can be missed, with an operation that makes it false again."""
+    """Yield S3: each wait that can be missed, with an operation that makes it false again.
+
+    Args:
+        streams: of the run.
+        order: of all schedules.
+
+    """
     for history in streams.histories.values():
         for wait in history.waits:
             found = undone(streams, order, wait)
@@ -62,7 +81,13 @@ def unstable_waits(streams: Streams, order: Order) -> Iterator[Suspect]:
 
 
 def undetermined_tests(streams: Streams, order: Order) -> Iterator[Wait]:
-    """Yield S4: each test whose answer is not the same in every schedule."""
+    """Yield S4: each test whose answer is not the same in every schedule.
+
+    Args:
+        streams: of the run.
+        order: of all schedules.
+
+    """
     for history in streams.histories.values():
         for test in history.tests:
             if constant(streams, order, test) is None:
@@ -70,7 +95,13 @@ def undetermined_tests(streams: Streams, order: Order) -> Iterator[Wait]:
 
 
 def overflows(streams: Streams, order: Order) -> Iterator[Suspect]:
-    """Yield S5: a suspect a cell that may leave its range; exact where one actor alone adds, or alone subtracts."""
+    """Yield S5: a suspect a cell that may leave its range; exact where one actor alone adds, or alone subtracts.
+
+    Args:
+        streams: of the run.
+        order: of all schedules.
+
+    """
     for history in streams.histories.values():
         cell = history.cell
         for epoch in history.epochs:

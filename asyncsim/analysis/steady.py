@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
 
 def threats(streams: Streams, order: Order, wait: Wait) -> Iterator[Place]:
-    """Yield S2: each change against the wait's direction, by another actor, that is not ordered with it."""
+    """Yield S2: each change against the wait's direction, by another actor, that is not ordered with it.
+
+    Args:
+        streams: of the run.
+        order: of all schedules.
+        wait: the wait; one that is true or false whatever comes has none.
+
+    """
     if wait.way in (ALWAYS, NEVER):
         return
     for place in streams.histories[wait.slot].against(wait.sign):
@@ -26,12 +33,26 @@ def threats(streams: Streams, order: Order, wait: Wait) -> Iterator[Place]:
 
 
 def strictly_ordered(order: Order, threat: Place, wait: Place) -> bool:
-    """S2: the threat was executed whenever the wait is *reached*, or the wait whenever the threat can be."""
+    """S2: the threat was executed whenever the wait is *reached*, or the wait whenever the threat can be.
+
+    Args:
+        order: of all schedules.
+        threat: a change against the wait's direction.
+        wait: the wait.
+
+    """
     return precedes_reaching(order, threat, wait) or precedes(order, wait, threat)
 
 
 def undone(streams: Streams, order: Order, wait: Wait) -> tuple[Place, bool] | None:
-    """Return S3: what can make the wait false again before it is noticed, and whether that is a Set; else None."""
+    """Return S3: what can make the wait false again before it is noticed, and whether that is a Set; else None.
+
+    Args:
+        streams: of the run.
+        order: of all schedules.
+        wait: the wait.
+
+    """
     op = wait.event.op
     epochs = streams.histories[wait.slot].epochs
     if wait.way in (ALWAYS, NEVER) or (len(epochs) == 1 and op.how not in ("Eq", "Ne")):
@@ -54,12 +75,26 @@ def undone(streams: Streams, order: Order, wait: Wait) -> tuple[Place, bool] | N
 
 
 def is_disturbed(streams: Streams, order: Order, wait: Wait) -> bool:
-    """Say whether S2 or S3 finds something."""
+    """Say whether S2 or S3 finds something.
+
+    Args:
+        streams: of the run.
+        order: of all schedules.
+        wait: the wait.
+
+    """
     return any(True for _ in threats(streams, order, wait)) or undone(streams, order, wait) is not None
 
 
 def constant(streams: Streams, order: Order, wait: Wait) -> str | None:
-    """Return ALWAYS or NEVER where every value that the wait can see gives the same answer; else None."""
+    """Return ALWAYS or NEVER where every value that the wait can see gives the same answer; else None.
+
+    Args:
+        streams: of the run.
+        order: of all schedules.
+        wait: a wait or a test.
+
+    """
     answers = {
         answer
         for epoch in streams.histories[wait.slot].epochs
@@ -72,17 +107,40 @@ def constant(streams: Streams, order: Order, wait: Wait) -> str | None:
 
 
 def holds(how: str, amount: int, value: int) -> bool:
-    """Say what the comparison says of a value."""
+    """Say what the comparison says of a value.
+
+    Args:
+        how: the name of the comparison: Eq, Ne, Gt, Ge, Lt or Le.
+        amount: what is compared with.
+        value: of the cell.
+
+    """
     return answers_to(how, amount, value, value) == {True}
 
 
 def can_hold(how: str, amount: int, low: int, high: int) -> bool:
-    """Say whether the comparison can be true of a value between `low` and `high`."""
+    """Say whether the comparison can be true of a value between `low` and `high`.
+
+    Args:
+        how: the name of the comparison: Eq, Ne, Gt, Ge, Lt or Le.
+        amount: what is compared with.
+        low: the least value of the cell.
+        high: the most.
+
+    """
     return True in answers_to(how, amount, low, high)
 
 
 def answers_to(how: str, amount: int, low: int, high: int) -> set[bool]:
-    """Return what the comparison can say for values between `low` and `high`."""
+    """Return what the comparison can say for values between `low` and `high`.
+
+    Args:
+        how: the name of the comparison: Eq, Ne, Gt, Ge, Lt or Le.
+        amount: what is compared with.
+        low: the least value of the cell.
+        high: the most.
+
+    """
     inside = low <= amount <= high
     if how in ("Eq", "Ne"):
         equal = {True, False} if inside and low != high else {inside}

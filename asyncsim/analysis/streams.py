@@ -52,7 +52,13 @@ class Tally:
         return sum(self.amounts[: bisect_left(self.indexes, index)])
 
     def credits_before(self, index: int, sign: int = 1) -> int:
-        """Return by how much the amounts of this sign that were added before `index` move the cell that way."""
+        """Return by how much the amounts of this sign that were added before `index` move the cell that way.
+
+        Args:
+            index: in the actor's stream.
+            sign: 1: upwards; -1: downwards. What is returned is at least 0.
+
+        """
         if sign not in self._come:
             self._come[sign] = [0, *accumulate(max(sign * amount, 0) for amount in self.amounts)]
         return self._come[sign][bisect_left(self.indexes, index)]
@@ -218,6 +224,11 @@ class Streams:
 
         Own changes before the wait are sure if they are immediate, forwarded, or completed by a quiet. What is
         queued behind a copy is not forwarded.
+
+        Args:
+            wait: the operation that waits or tests.
+            change: the operation, or the landing, that changes its cell.
+
         """
         actor, index = wait
         owner, at = self.issuer[change[0]] or change

@@ -57,7 +57,13 @@ class Sync:
 
 
 def dependants_of(streams: Streams, edges: Edges) -> Dependants:
-    """Return what needs each step of a wire; where it fetches, the landing needs the fetch."""
+    """Return what needs each step of a wire; where it fetches, the landing needs the fetch.
+
+    Args:
+        streams: of the run.
+        edges: what each operation needs beside program order and credits.
+
+    """
     found: Dependants = defaultdict(list)
     for place, needs in edges.items():
         for source in needs:
@@ -70,7 +76,15 @@ def dependants_of(streams: Streams, edges: Edges) -> Dependants:
 
 
 def synchronising(streams: Streams, guards: Guards, edges: Edges, dependants: Dependants) -> list[list[Sync]]:
-    """Return these operations, by task, each task's in its own order."""
+    """Return the operations that can be blocked or let others go on, by task, each task's in its own order.
+
+    Args:
+        streams: of the run.
+        guards: in which epochs each wait may pass, and with how many credits.
+        edges: what each operation needs beside program order and credits.
+        dependants: as `dependants_of` returns them.
+
+    """
     changes = _changes(streams)
     needs_of = _needs(streams, edges)
     watched = {source for needs in needs_of.values() for source in needs}

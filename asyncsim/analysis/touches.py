@@ -55,6 +55,11 @@ def is_met(x: Entry, y: Entry) -> bool:
 
     Loads and local stores of the same rank meet a local store when it is issued. All others meet it
     when it lands: peers, but also what lands late for this very rank (an atomic add, a non-blocking get).
+
+    Args:
+        x: an access to memory that the other touches, too.
+        y: the access that may meet it.
+
     """
     if x.eyes is None:
         return True
