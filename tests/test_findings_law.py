@@ -14,6 +14,7 @@ import pytest
 from brute import explore
 from programs import FAMILIES, kernel_of, program_number
 from told import PAIRED, beside_a_race, is_inverted, random_case, slips
+from toy import parse
 
 from asyncsim.checking import suspects
 from asyncsim.checking.check import check
@@ -74,6 +75,11 @@ def first_pair(suspect, seen, told=suspects._told):
 def test_the_law_notices(monkeypatch, place, name, instead):
     monkeypatch.setattr(place, name, instead)
     assert any(slips(judged(random_case(number))) for number in range(400))
+
+
+def test_where_the_fair_run_hangs_a_shrunk_witness_hangs_as_it_did():
+    text = "ld y; take c < 1; d += 2; ad y || st x; c += 1; y <- y; ad x; c += 1; wait d != 2"
+    assert slips(of(parse(text, elements=(1, 1), cells=(0, 1)))) == []
 
 
 def alone_and_beside(number, family):
