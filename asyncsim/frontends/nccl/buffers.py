@@ -65,7 +65,17 @@ def buffer(place: str, name: str, array: Any, count: int, dtype: np.dtype[Any], 
 
 
 def check_count(place: str, name: str, count: object) -> int:
-    """Return a count, if it is one."""
+    """Return a count, if it is one.
+
+    Args:
+        place: the rank and the call, for the message.
+        name: of the argument, for the message.
+        count: in elements: an integer of Python's or numpy's, no boolean.
+
+    Raises:
+        MisuseError: it is none, or less than 0.
+
+    """
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
         raise MisuseError(f"{place}: {name}={count!r}; a count is an integer >= 0")
     return int(count)
@@ -80,6 +90,9 @@ def check_in_place(place: str, small: Buffer, large: Buffer, slot: int, rule: st
         large: the other.
         slot: the element of `large` at which `small` must begin.
         rule: the same in the words of the dialect.
+
+    Raises:
+        MisuseError: they overlap in another way.
 
     """
     size = large.flat.itemsize

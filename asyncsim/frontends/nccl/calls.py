@@ -181,7 +181,16 @@ async def ncclGroupEnd(comm: Comm) -> None:  # noqa: N802 - NCCL's name
 
 
 async def issue(comm: Comm, call: Call) -> None:
-    """Make a call, or note it if a group is open."""
+    """Make a call, or note it if a group is open.
+
+    Args:
+        comm: the communicator; within a group the call is made when the group ends.
+        call: a call that was checked.
+
+    Raises:
+        MisuseError: an earlier call of the group uses the same memory.
+
+    """
     if not comm.depth:
         await _make(comm, call)
         return

@@ -105,7 +105,16 @@ class Comm:
         self.queue: list[Call] = []
 
     def window(self, place: str, datatype: ncclDataType_t) -> WindowView:
-        """Return the window for a data type, or say that it was not declared."""
+        """Return the window for a data type, or say that it was not declared.
+
+        Args:
+            place: the rank and the call, for the message.
+            datatype: of the call.
+
+        Raises:
+            MisuseError: it was not.
+
+        """
         found = self.windows.get(datatype.dtype)
         if found is None:
             raise MisuseError(
@@ -116,7 +125,15 @@ class Comm:
     # One collective each. Arrays are flat views of the kernel's buffers.
 
     async def reduce_scatter(self, window: WindowView, send: Tile, recv: Tile, op: Operator) -> None:
-        """Reduce element i of every rank's row r into element i of rank r's `recv`; `send` has P rows."""
+        """Reduce element i of every rank's row r into element i of rank r's `recv`; `send` has P rows.
+
+        Args:
+            window: of shape (P, count), of the buffers' dtype.
+            send: flat: P rows, each as long as `recv`.
+            recv: flat; may be a row of `send`.
+            op: is applied in the dtype of the buffers.
+
+        """
         rank = self.rank
         rows = send.reshape(rank.size, -1)
         for piece in _pieces(recv.size, window.shape[1]):
@@ -132,7 +149,15 @@ class Comm:
             recv[piece] = finished(acc, op, rank.size)
 
     async def all_reduce(self, window: WindowView, send: Tile, recv: Tile, op: Operator) -> None:
-        """Reduce element i of every rank's `send` into element i of everybody's `recv`; the same bits everywhere."""
+        """Reduce element i of every rank's `send` into element i of everybody's `recv`; the same bits everywhere.
+
+        Args:
+            window: of shape (P, count), of the buffers' dtype.
+            send: flat.
+            recv: flat, as long; may be `send` itself.
+            op: is applied in the dtype of the buffers.
+
+        """
         rank = self.rank
         for piece in _pieces(recv.size, rank.size * window.shape[1]):
             staged = prepared(send[piece], op, rank.size)
@@ -153,7 +178,14 @@ class Comm:
             recv[piece] = np.concatenate(parts)
 
     async def all_gather(self, window: WindowView, send: Tile, recv: Tile) -> None:
-        """Copy every rank's `send` into row r of everybody's `recv`, which has P rows."""
+        """Copy every rank's `send` into row r of everybody's `recv`, which has P rows.
+
+        Args:
+            window: of shape (P, count), of the buffers' dtype.
+            send: flat; may be a row of `recv`.
+            recv: flat: P rows, each as long as `send`.
+
+        """
         rank = self.rank
         rows = recv.reshape(rank.size, -1)
         for piece in _pieces(send.size, window.shape[1]):
@@ -168,7 +200,15 @@ class Comm:
             rows[:, piece] = np.stack(every)
 
     async def broadcast(self, window: WindowView, send: Tile, recv: Tile, root: int) -> None:
-        """Copy the root's `send` into everybody's `recv`."""
+        """Copy the root's `send` into everybody's `recv`.
+
+        Args:
+            window: of shape (P, count), of the buffers' dtype.
+            send: flat; only the root's is read.
+            recv: flat, as long.
+            root: the rank that is read.
+
+        """
         rank = self.rank
         for piece in _pieces(recv.size, window.shape[1]):
             size = _length(piece)

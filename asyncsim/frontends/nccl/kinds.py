@@ -113,7 +113,16 @@ _COMBINED = {
 
 
 def checked_type(place: str, datatype: object) -> ncclDataType_t:
-    """Return the data type, or say what would be one."""
+    """Return the data type, or say what would be one.
+
+    Args:
+        place: the rank and the call, for the message.
+        datatype: one of ``ncclDataType_t``, or its integer.
+
+    Raises:
+        MisuseError: it is none.
+
+    """
     try:
         return ncclDataType_t(datatype)  # type: ignore[arg-type]
     except ValueError:
@@ -122,7 +131,14 @@ def checked_type(place: str, datatype: object) -> ncclDataType_t:
 
 
 def prepared(tile: Tile, op: Operator, ranks: int) -> Tile:
-    """Return what a rank stages of its own data: a copy, multiplied where the operator does so before it adds."""
+    """Return what a rank stages of its own data: a copy, multiplied where the operator does so before it adds.
+
+    Args:
+        tile: of any shape; left as it is.
+        op: its factor, or 1/P of an average of floats, is what is multiplied with.
+        ranks: P.
+
+    """
     if isinstance(op, PreMulSum):
         factor = op.factor.reshape(())
     elif op is ncclAvg and tile.dtype.kind not in "iu":
@@ -139,7 +155,14 @@ def combined(op: Operator) -> ReduceOp:
 
 
 def finished(acc: Tile, op: Operator, ranks: int) -> Tile:
-    """Return the result: the sum of integers divided towards zero for an average, all else as it is."""
+    """Return the result: the sum of integers divided towards zero for an average, all else as it is.
+
+    Args:
+        acc: the reduced elements.
+        op: the operator.
+        ranks: P.
+
+    """
     if op is not ncclAvg or acc.dtype.kind not in "iu":
         return acc
     quotient = np.abs(acc.astype(object)) // ranks  # of Python's integers: the least int64 has no positive twin

@@ -57,6 +57,10 @@ def ncclRedOpCreatePreMulSum(  # noqa: N802 - NCCL's name
 def ncclRedOpDestroy(op: PreMulSum, comm: Comm) -> None:  # noqa: N802 - NCCL's name
     """Forget an operator that was created on this communicator.
 
+    Args:
+        op: made by `ncclRedOpCreatePreMulSum`.
+        comm: the communicator it was made on.
+
     Raises:
         MisuseError: it was not, or it is destroyed already.
 
@@ -67,7 +71,18 @@ def ncclRedOpDestroy(op: PreMulSum, comm: Comm) -> None:  # noqa: N802 - NCCL's 
 
 
 def checked_op(place: str, op: object, datatype: ncclDataType_t, comm: Comm) -> Operator:
-    """Return the operator, if it is one that this communicator can use on this data type."""
+    """Return the operator, if it is one that this communicator can use on this data type.
+
+    Args:
+        place: the rank and the call, for the message.
+        op: one of ``ncclRedOp_t``, its integer, or an operator that was created.
+        datatype: of the call.
+        comm: of the call.
+
+    Raises:
+        MisuseError: it is no operator, of another communicator or data type, or was destroyed.
+
+    """
     if isinstance(op, PreMulSum):
         if op not in comm.operators:
             raise MisuseError(f"{place}: the operator is of another communicator, or was destroyed")

@@ -112,7 +112,15 @@ def _root(src: int | None, group_src: int | None, members: tuple[int, ...]) -> i
 def barrier(
     group: Group = None, async_op: bool = False, device_ids: Any = None, timeout: Any = None  # noqa: ANN401, ARG001, FBT001, FBT002 - torch's
 ) -> Work | None:  # fmt: skip
-    """Wait until every member has come here."""
+    """Wait until every member has come here.
+
+    Args:
+        group: None: the default group.
+        async_op: return a `Work` at once, and do not wait.
+        device_ids: as in torch; not used.
+        timeout: as in torch; not used.
+
+    """
     here = member("barrier", group)
     return None if here is None else made(*here, Call("barrier", BARRIER), async_op=async_op)
 
@@ -205,7 +213,19 @@ def reduce_scatter(
 
 
 def check_parts(name: str, part: Array, whole: Array, size: int, words: tuple[str, str]) -> None:
-    """Refuse two tensors of which one is not as long as `size` of the other."""
+    """Refuse two tensors of which one is not as long as `size` of the other.
+
+    Args:
+        name: of the collective, for the message.
+        part: the tensor of one member.
+        whole: the tensor of all.
+        size: how many members there are.
+        words: what `part` and `whole` are, in this order: "input" and "output", or the other way round.
+
+    Raises:
+        RuntimeError: the numbers of elements do not fit.
+
+    """
     check_dtypes(name, [part, whole])
     check_writable("output", part if words[0] == "output" else whole)
     if part.size * size == whole.size:
@@ -224,14 +244,26 @@ def _elements(number: int) -> str:
 
 
 def cut(array: Array, parts: int) -> list[Array]:
-    """Return a copy of a tensor in so many pieces of one dimension, equally long but for the last ones."""
+    """Return a copy of a tensor in so many pieces of one dimension, equally long but for the last ones.
+
+    Args:
+        array: of any shape; left as it is.
+        parts: how many pieces, at least 1; the last may be shorter, or empty.
+
+    """
     flat = array.flatten()
     length = -(-flat.size // parts)
     return [flat[n * length : (n + 1) * length] for n in range(parts)]
 
 
 def weighted(pieces: Sequence[Array], op: Op) -> list[Array]:
-    """Return the pieces as they go into the sum: multiplied before, if that is asked for."""
+    """Return the pieces as they go into the sum: multiplied before, if that is asked for.
+
+    Args:
+        pieces: left as they are.
+        op: only a `PremulSum` multiplies; its factor is cast to the dtype of the pieces.
+
+    """
     if not isinstance(op, PremulSum):
         return list(pieces)
     with np.errstate(all="ignore"):
@@ -248,5 +280,12 @@ def into(array: Array) -> Callable[[Array], None]:
 
 
 def facts(array: Array, elements: int | tuple[int, ...], **others: object) -> dict[str, object]:
-    """Return what all members must agree on."""
+    """Return what all members must agree on.
+
+    Args:
+        array: its dtype is one of them.
+        elements: how many, or of each piece.
+        others: more of them, by name.
+
+    """
     return {"dtype": array.dtype.name, "elements": elements, **others}

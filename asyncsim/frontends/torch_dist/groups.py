@@ -63,6 +63,17 @@ def init_process_group(  # noqa: PLR0913, PLR0917 - torch's parameters
 
     Whatever `init_method` says, the ranks are those of the launch.
 
+    Args:
+        backend: its name, as `get_backend` shall return it; None: "gloo". What is simulated is the same.
+        init_method: as in torch; not used.
+        timeout: as in torch; nothing takes time here.
+        world_size: P; -1: that of the launch.
+        rank: from 0; -1: that of the launch.
+        store: as in torch; not used.
+        group_name: as in torch; not used.
+        pg_options: as in torch; not used.
+        device_id: as in torch; not used.
+
     Raises:
         ValueError: it was made before; or world_size or rank are not those of the launch.
         RuntimeError: nobody launched any ranks.
@@ -202,7 +213,16 @@ def get_backend(group: Group = None) -> str:
 
 
 def get_group_rank(group: Group, global_rank: int) -> int:
-    """Return the number in a group of a rank of the world."""
+    """Return the number in a group of a rank of the world.
+
+    Args:
+        group: None: the default group.
+        global_rank: a number in the world.
+
+    Raises:
+        ValueError: the rank is not in the group.
+
+    """
     own = _given(group)
     if global_rank not in own.team.members:
         raise ValueError(f"Global rank {global_rank} is not part of group {own}")
@@ -210,7 +230,16 @@ def get_group_rank(group: Group, global_rank: int) -> int:
 
 
 def get_global_rank(group: Group, group_rank: int) -> int:
-    """Return the number in the world of a member of a group."""
+    """Return the number in the world of a member of a group.
+
+    Args:
+        group: None: the default group.
+        group_rank: a number in the group.
+
+    Raises:
+        ValueError: the group has no such member.
+
+    """
     own = _given(group)
     if not 0 <= group_rank < own.size():
         raise ValueError(f"Group rank {group_rank} is not part of group {own}")

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 
 def library(rank: Rank, memory: str) -> Rank:
-    """Return the rank as composites should have it, for a memory model."""
+    """Return the rank as composites should have it, for a memory model.
+
+    Args:
+        rank: as the machine has it.
+        memory: the memory model by name.
+
+    """
     model = model_of(memory)
     return cast("Rank", _Silent(rank) if model.forwarding and model.atom is None else _Orderly(rank))
 

@@ -64,6 +64,10 @@ class Participant(Lane):
     def make(self, call: Call, team: Team) -> Call:
         """Make a call on a group, without waiting for anybody.
 
+        Args:
+            call: what is called; it is told who calls, on which group, from which line, and its number there.
+            team: the group.
+
         Raises:
             MisuseError: the present thread is not the rank's own, but one that it started.
 
@@ -196,7 +200,13 @@ class Session:
         self.turns.enter(rank)
 
     def leave(self, rank: int, ended: str) -> None:
-        """End a rank; `ended` says how: "has finished"."""
+        """End a rank; `ended` says how: "has finished".
+
+        Args:
+            rank: in the world.
+            ended: for the message to those who still wait for it.
+
+        """
         self.ends[rank] = ended
         enter_lane(None)
         self.turns.leave(rank)

@@ -91,7 +91,13 @@ class Step:
         return tile
 
     def received(self, rank: int, tile: Array) -> Array:
-        """Return the pieces that a rank gets out of what the machine gave it, one after the other, unpadded."""
+        """Return the pieces that a rank gets out of what the machine gave it, one after the other, unpadded.
+
+        Args:
+            rank: the member's number.
+            tile: a row a piece, each padded to the longest.
+
+        """
         lengths = self.calls[rank].lengths
         rows = [row[:length] for row, length in zip(tile, lengths, strict=True)]
         return np.concatenate(rows) if rows else tile.reshape(-1)[:0]

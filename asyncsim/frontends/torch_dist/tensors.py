@@ -110,14 +110,33 @@ def layout_of(array: Array) -> dict[str, tuple[int, ...]]:
 
 
 def arrays_of(tensors: Any, parameter: str) -> list[Array]:  # noqa: ANN401 - as above
-    """Return the tensors of a list or tuple as arrays."""
+    """Return the tensors of a list or tuple as arrays.
+
+    Args:
+        tensors: what was given; the arrays share their memory.
+        parameter: its name in torch, for the message.
+
+    Raises:
+        TypeError: it is no list, or holds what is no tensor.
+
+    """
     if not isinstance(tensors, list | tuple):
         raise TypeError(f"Invalid function argument. Expected parameter `{parameter}` of type List[torch.Tensor]")
     return [array_of(tensor, f"{parameter}[{n}]") for n, tensor in enumerate(tensors)]
 
 
 def check_dtypes(name: str, arrays: Sequence[Array]) -> None:
-    """Refuse tensors that are not all of one dtype, or of one that gloo does not know."""
+    """Refuse tensors that are not all of one dtype, or of one that gloo does not know.
+
+    Args:
+        name: of the collective, for the message.
+        arrays: at least one.
+
+    Raises:
+        RuntimeError: gloo does not know the dtype of the first.
+        ValueError: another one has another dtype.
+
+    """
     found = arrays[0].dtype.name
     if found not in TORCH_TYPES:
         raise RuntimeError(f"Invalid scalar type: {name} of {found}; give one of {', '.join(TORCH_TYPES)}")
@@ -130,7 +149,16 @@ def check_dtypes(name: str, arrays: Sequence[Array]) -> None:
 
 
 def check_writable(parameter: str, array: Array) -> None:
-    """Refuse an output that cannot be written to."""
+    """Refuse an output that cannot be written to.
+
+    Args:
+        parameter: its name in torch, for the message.
+        array: the output.
+
+    Raises:
+        ValueError: it is read-only.
+
+    """
     if not array.flags.writeable:
         raise ValueError(f"`{parameter}` is read-only; a collective writes its result there")
 
@@ -144,6 +172,9 @@ def check_overlap(name: str, part: Array, whole: Array, start: int | None, rule:
         whole: the larger.
         start: where the slot begins, counted in elements; None: they may not overlap at all.
         rule: where the two may overlap, in words.
+
+    Raises:
+        RuntimeError: they overlap in another way.
 
     """
     if not _overlap(part, whole):

@@ -44,7 +44,13 @@ class Work:
 
 
 def member(name: str, group: Group) -> tuple[Participant, ProcessGroup] | None:
-    """Return who calls on which group; None, with a warning, if the rank is no member of it."""
+    """Return who calls on which group; None, with a warning, if the rank is no member of it.
+
+    Args:
+        name: of the collective, for the warning.
+        group: None: the default group.
+
+    """
     me, own = found(group)
     if own is None:
         line = here()
@@ -56,6 +62,12 @@ def member(name: str, group: Group) -> tuple[Participant, ProcessGroup] | None:
 
 def made(me: Participant, own: ProcessGroup, call: Call, *, async_op: bool) -> Work | None:
     """Make a call, and wait for it unless it is asynchronous.
+
+    Args:
+        me: the rank that calls.
+        own: the group.
+        call: what is called.
+        async_op: return at once.
 
     Returns:
         None for a synchronous call, else its `Work`.
