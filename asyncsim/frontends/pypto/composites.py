@@ -85,7 +85,17 @@ async def barrier(signal: WindowTensor) -> WindowTensor:
 
 
 async def broadcast(target: WindowTensor, signal: WindowTensor, *, root: int) -> WindowTensor:
-    """Copy the root's window into every rank's; return the window."""
+    """Copy the root's window into every rank's; return the window.
+
+    Args:
+        target: a window of two dimensions.
+        signal: a window of shape (P, 1) and INT32.
+        root: a rank.
+
+    Raises:
+        RefusedError: a shape or a dtype does not fit, or the root is no rank.
+
+    """
     name = "pld.tensor.broadcast"
     window = _target(name, target)
     number = integer(name, "root rank", root)
@@ -117,7 +127,17 @@ def reduce_scatter_of(*, widen: bool) -> Callable[..., Coroutine[Any, Any, Windo
 
 
 async def allgather(local: Tensor, target: WindowTensor, signal: WindowTensor) -> WindowTensor:
-    """Put the own chunk into row r of every rank's window; return the window."""
+    """Put the own chunk into row r of every rank's window; return the window.
+
+    Args:
+        local: the own chunk, of as many elements as a row.
+        target: a window of shape (P, size).
+        signal: a window of shape (P, 1) and INT32.
+
+    Raises:
+        RefusedError: a shape or a dtype does not fit, or the chunk is in the window's own buffer.
+
+    """
     name = "pld.tensor.allgather"
     tensor_of(name, local)
     window = _target(name, target)
@@ -148,7 +168,14 @@ def _source(name: str, source: Tensor) -> Tile | WindowView:
 
 
 async def all_to_all(input: Tensor, target: WindowTensor, signal: WindowTensor) -> WindowTensor:  # noqa: A002 - upstream's
-    """Put row d of the input into row r of rank d's window; return the window."""
+    """Put row d of the input into row r of rank d's window; return the window.
+
+    Args:
+        input: of shape (P, size), of the window's dtype; not in its buffer.
+        target: a window of shape (P, size).
+        signal: a window of shape (P, 1) and INT32.
+
+    """
     name = "pld.tensor.all_to_all"
     window, source = _target(name, target), _source(name, input)
     with _as_upstream():
@@ -163,7 +190,16 @@ async def all_to_all_v(  # upstream's operands
     send_counts: Tensor | Sequence[int],
     recv_counts: Tensor | Sequence[int],
 ) -> WindowTensor:
-    """Do the same with the first elements of each row only, as the counts say; return the window."""
+    """Do the same with the first elements of each row only, as the counts say; return the window.
+
+    Args:
+        input: as for `all_to_all`.
+        target: as for `all_to_all`.
+        signal: as for `all_to_all`.
+        send_counts: elements of a row that each peer gets.
+        recv_counts: elements of a row that come from each peer.
+
+    """
     name = "pld.tensor.all_to_all_v"
     window, source = _target(name, target), _source(name, input)
     sent, received = _counts(name, "send_counts", send_counts), _counts(name, "recv_counts", recv_counts)
@@ -187,7 +223,18 @@ def _counts(name: str, what: str, counts: object) -> list[int]:
 async def allreduce(
     target: WindowTensor, signal: WindowTensor, *, op: ReduceOp = ReduceOp.Sum, mode: str = "mesh"
 ) -> WindowTensor:
-    """Reduce all windows into each of them; return the window."""
+    """Reduce all windows into each of them; return the window.
+
+    Args:
+        target: a window of two dimensions.
+        signal: a window of INT32, of shape (P, 1); for a ring (2(P-1), P).
+        op: the reduction: Sum, Max, Min or Prod.
+        mode: "mesh", in which all read all, or "ring".
+
+    Raises:
+        RefusedError: a shape or a dtype does not fit, or there is no such mode or reduction.
+
+    """
     name = "pld.tensor.allreduce"
     window = _target(name, target)
     if mode not in ("ring", "mesh"):

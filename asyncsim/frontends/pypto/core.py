@@ -23,14 +23,30 @@ Tensor = LocalTensor | WindowTensor
 
 
 def tensor_of(name: str, tensor: object) -> Tensor:
-    """Return an operand that must be a tensor, the kernel's own or a window."""
+    """Return an operand that must be a tensor, the kernel's own or a window.
+
+    Args:
+        name: of the operation, for the message.
+        tensor: what was given.
+
+    Raises:
+        RefusedError: it is something else; a TypeError, too.
+
+    """
     if not isinstance(tensor, LocalTensor | WindowTensor):
         raise refused(f"{name} expects a Tensor or a DistributedTensor; got {type_of(tensor)}", TypeError)
     return tensor
 
 
 async def load(tensor: Tensor, offsets: Sequence[int], shape: Sequence[int]) -> Tile:
-    """Return a private copy of a box."""
+    """Return a private copy of a box.
+
+    Args:
+        tensor: the kernel's own, or a window.
+        offsets: where the box begins, in elements, one a dimension.
+        shape: of the box, in elements.
+
+    """
     slices = box("pl.load", tensor_of("pl.load", tensor), offsets, shape)
     if isinstance(tensor, LocalTensor):
         return tensor.array[slices].copy()
@@ -38,7 +54,14 @@ async def load(tensor: Tensor, offsets: Sequence[int], shape: Sequence[int]) -> 
 
 
 async def store(tile: Tile, offsets: Sequence[int], tensor: Tensor) -> Tensor:
-    """Store a tile at these offsets, and return the tensor."""
+    """Store a tile at these offsets, and return the tensor.
+
+    Args:
+        tile: of the tensor's dtype and number of dimensions.
+        offsets: in elements, one a dimension.
+        tensor: the kernel's own, or a window.
+
+    """
     tile = tile_of("pl.store", tile, tensor_of("pl.store", tensor))
     slices = box("pl.store", tensor, offsets, tile.shape)
     if isinstance(tensor, LocalTensor):
@@ -50,7 +73,13 @@ async def store(tile: Tile, offsets: Sequence[int], tensor: Tensor) -> Tensor:
 
 
 async def read(tensor: Tensor, offsets: Sequence[int]) -> Any:  # noqa: ANN401 - a Python number
-    """Return one element as a number."""
+    """Return one element as a number.
+
+    Args:
+        tensor: the kernel's own, or a window.
+        offsets: in elements, one a dimension.
+
+    """
     at = cell("pl.read", tensor_of("pl.read", tensor), offsets)
     if isinstance(tensor, LocalTensor):
         tensor.note_read(at)
@@ -62,7 +91,17 @@ async def read(tensor: Tensor, offsets: Sequence[int]) -> Any:  # noqa: ANN401 -
 
 
 async def write(tensor: Tensor, offsets: Sequence[int], value: Any) -> Tensor:  # noqa: ANN401 - a Python number
-    """Write one element, and return the tensor."""
+    """Write one element, and return the tensor.
+
+    Args:
+        tensor: the kernel's own, or a window.
+        offsets: in elements, one a dimension.
+        value: a number, cast to the tensor's dtype.
+
+    Raises:
+        RefusedError: the value is no number, or the offsets leave the tensor.
+
+    """
     at = cell("pl.write", tensor_of("pl.write", tensor), offsets)
     if not isinstance(value, bool | int | float | np.generic):
         raise refused(f"pl.write expects a scalar value; got {type_of(value)}", TypeError)
@@ -98,22 +137,50 @@ def _combine(name: str, ufunc: np.ufunc, a: Any, b: Any) -> Any:  # noqa: ANN401
 
 
 def add(a: Any, b: Any) -> Any:  # noqa: ANN401 - tiles and scalars
-    """Return the sum of two tiles, a tile and a scalar, or two scalars."""
+    """Return the sum of two tiles, a tile and a scalar, or two scalars.
+
+    Args:
+        a: a tile or a number.
+        b: the same; of one dtype with `a`, if both are tiles.
+
+    """
     return _combine("pl.add", np.add, a, b)
 
 
 def sub(a: Any, b: Any) -> Any:  # noqa: ANN401 - as above
-    """Return the difference, likewise."""
+    """Return the difference, likewise.
+
+    Args:
+        a: what is taken from.
+        b: what is taken.
+
+    """
     return _combine("pl.sub", np.subtract, a, b)
 
 
 def mul(a: Any, b: Any) -> Any:  # noqa: ANN401 - as above
-    """Return the product, likewise."""
+    """Return the product, likewise.
+
+    Args:
+        a: as for `add`.
+        b: as for `add`.
+
+    """
     return _combine("pl.mul", np.multiply, a, b)
 
 
 def cast(x: Any, target_type: DType, mode: str = "round") -> Any:  # noqa: ANN401, ARG001 - upstream's signature
-    """Return a tile, or a scalar, in another dtype; numpy rounds to the nearest, and truncates to integers."""
+    """Return a tile, or a scalar, in another dtype; numpy rounds to the nearest, and truncates to integers.
+
+    Args:
+        x: a tile or a number.
+        target_type: one of ``pl``'s dtypes.
+        mode: as upstream's; not used.
+
+    Raises:
+        RefusedError: `x` is neither, or `target_type` is no dtype.
+
+    """
     dtype = dtype_given(target_type, "pl.cast").numpy
     if not isinstance(x, np.ndarray | np.generic | bool | int | float):
         raise refused(f"pl.cast expects a tile or a scalar; got {type_of(x)}", TypeError)

@@ -146,6 +146,12 @@ class Dispatched:
 
         Nothing is proved of a program that does not do again what it did when it was dispatched.
 
+        Args:
+            calls: how many calls, back to back on the same windows.
+            memory: the memory model by name.
+            seed: of the inputs.
+            options: the further arguments of `asyncsim.check`.
+
         Raises:
             KernelError: it raises with other inputs.
             MisuseError: it does not do again what it did, and raises.

@@ -139,7 +139,16 @@ class Function:
         return host.dispatch(self, self.bind(args, kwargs), device, sys._getframe(1))  # noqa: SLF001 - the author's line
 
     def compile(self, *args: Any, config: Any = None, **_: object) -> Compiled:  # noqa: ANN401 - a RunConfig
-        """Compile a host function for these arguments: ``host_fn.compile(x, y, config=RunConfig(...))``."""
+        """Compile a host function for these arguments: ``host_fn.compile(x, y, config=RunConfig(...))``.
+
+        Args:
+            args: the tensors and numbers that the program is made for.
+            config: its `distributed_config` is taken; None: the default.
+
+        Raises:
+            RefusedError: it is no host function.
+
+        """
         if self.kind != HOST:
             raise refused(f"{self.name} is no host function; compile the one under @pl.jit.host")
         return Compiled(self.session, self, self.name, getattr(config, "distributed_config", None), args)

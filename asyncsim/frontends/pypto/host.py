@@ -142,7 +142,17 @@ class HostCall:
         self.buffers: list[Buffer] = []
 
     def allocate(self, size: Any, dtype: object, frame: FrameType) -> Buffer:  # noqa: ANN401 - checked here
-        """Allocate so many bytes, or an array of this shape and dtype, at every rank."""
+        """Allocate so many bytes, or an array of this shape and dtype, at every rank.
+
+        Args:
+            size: in bytes; or a shape, in elements of `dtype`.
+            dtype: one of ``pl``'s; needed for a shape alone.
+            frame: of the author's line.
+
+        Raises:
+            RefusedError: they are no such size, or it is less than a byte.
+
+        """
         name = "pld.alloc_window_buffer"
         if isinstance(size, list | tuple):
             if dtype is None:
@@ -157,7 +167,17 @@ class HostCall:
         return buffer
 
     def window(self, buffer: object, shape: Any, dtype: object) -> View:  # noqa: ANN401 - checked here
-        """Return a view of a buffer."""
+        """Return a view of a buffer.
+
+        Args:
+            buffer: what `allocate` returned.
+            shape: in elements.
+            dtype: one of ``pl``'s.
+
+        Raises:
+            RefusedError: they are something else, or the view is larger than the buffer.
+
+        """
         name = "pld.window"
         if not isinstance(buffer, Buffer):
             raise refused(
@@ -174,7 +194,18 @@ class HostCall:
         return view
 
     def dispatch(self, function: OnDevice, values: dict[str, Any], device: Any, frame: FrameType) -> Any:  # noqa: ANN401
-        """Note a dispatch; return what it writes, so that the host function can go on with it."""
+        """Note a dispatch; return what it writes, so that the host function can go on with it.
+
+        Args:
+            function: the kernel.
+            values: by parameter: tensors, windows and numbers.
+            device: the rank, from 0.
+            frame: of the author's line.
+
+        Raises:
+            RefusedError: there is no such device, or a value is something else.
+
+        """
         number = integer(function.name, "device", device)
         if not 0 <= number < self.ranks:
             raise refused(f"{function.name}: device={number}; the devices are 0 to {self.ranks - 1}")

@@ -68,7 +68,19 @@ def _cell(name: str, target: WindowTensor, peer: int | None, offsets: Sequence[i
 
 
 async def notify(target: WindowTensor, peer: int, offsets: Sequence[int], value: int, *, op: NotifyOp) -> WindowTensor:
-    """Add to the peer's cell, or set it; return the window."""
+    """Add to the peer's cell, or set it; return the window.
+
+    Args:
+        target: a window of INT32.
+        peer: a rank; may be the caller itself.
+        offsets: of the cell, one a dimension.
+        value: what is added or set.
+        op: AtomicAdd or Set.
+
+    Raises:
+        RefusedError: one of them does not fit.
+
+    """
     name = "pld.system.notify"
     window_of(name, target)
     if isinstance(op, bool) or op not in _NOTIFY_OPS:
@@ -80,7 +92,18 @@ async def notify(target: WindowTensor, peer: int, offsets: Sequence[int], value:
 
 
 async def wait(signal: WindowTensor, offsets: Sequence[int], expected: int, *, cmp: WaitCmp) -> WindowTensor:
-    """Park until the own cell compares true; return the window."""
+    """Park until the own cell compares true; return the window.
+
+    Args:
+        signal: a window of INT32.
+        offsets: of the own cell, one a dimension.
+        expected: what the cell is compared with.
+        cmp: Eq or Ge.
+
+    Raises:
+        RefusedError: one of them does not fit.
+
+    """
     name = "pld.system.wait"
     window_of(name, signal, " signal")
     if isinstance(cmp, bool) or cmp not in _WAIT_CMPS:
@@ -92,7 +115,15 @@ async def wait(signal: WindowTensor, offsets: Sequence[int], expected: int, *, c
 
 
 async def remote_load(target: WindowTensor, peer: int, offsets: Sequence[int], shape: Sequence[int]) -> Tile:
-    """Return a private copy of a box of the peer's window."""
+    """Return a private copy of a box of the peer's window.
+
+    Args:
+        target: a window.
+        peer: a rank.
+        offsets: where the box begins, in elements, one a dimension.
+        shape: of the box, in elements.
+
+    """
     name = "pld.tile.remote_load"
     slices = box(name, window_of(name, target), offsets, shape)
     place = region(name, target, slices, peer_of(name, target, peer))
@@ -108,7 +139,16 @@ def _atomic(name: str, atomic: object) -> Any:  # noqa: ANN401 - "add" or None, 
 async def remote_store(
     tile: Tile, target: WindowTensor, peer: int, offsets: Sequence[int], *, atomic: AtomicType = AtomicType.None_
 ) -> WindowTensor:
-    """Store a tile to the peer's window, or add it there; return the window."""
+    """Store a tile to the peer's window, or add it there; return the window.
+
+    Args:
+        tile: of the window's dtype and number of dimensions.
+        target: a window.
+        peer: a rank.
+        offsets: in elements, one a dimension.
+        atomic: Add adds element by element.
+
+    """
     name = "pld.tile.remote_store"
     window_of(name, target)
     how = _atomic(name, atomic)
@@ -152,7 +192,18 @@ async def put(  # noqa: PLR0913, PLR0917 - upstream's signature
     *,
     atomic: AtomicType = AtomicType.None_,
 ) -> WindowTensor:
-    """Copy the own window, or a tensor of the kernel's own, to the peer's window; return the window."""
+    """Copy the own window, or a tensor of the kernel's own, to the peer's window; return the window.
+
+    Args:
+        dst: a window.
+        peer: the rank whose part of it is written.
+        src: the own window, or a tensor of the kernel's own; of one dtype with `dst`.
+        dst_offsets: in elements; None, with the two below: the whole tensors.
+        src_offsets: in elements.
+        shape: in elements.
+        atomic: Add adds element by element.
+
+    """
     name = "pld.tensor.put"
     window_of(name, dst, " dst")
     how = _atomic(name, atomic)
@@ -170,7 +221,17 @@ async def get(  # noqa: PLR0913, PLR0917 - upstream's signature
     src_offsets: Sequence[int] | None = None,
     shape: Sequence[int] | None = None,
 ) -> Tensor:
-    """Copy the peer's window to the own one, or to a tensor of the kernel's own; return the destination."""
+    """Copy the peer's window to the own one, or to a tensor of the kernel's own; return the destination.
+
+    Args:
+        dst: the own window, or a tensor of the kernel's own.
+        peer: the rank whose part of `src` is read.
+        src: a window of the same dtype.
+        dst_offsets: in elements; None, with the two below: the whole tensors.
+        src_offsets: in elements.
+        shape: in elements.
+
+    """
     name = "pld.tensor.get"
     window_of(name, src, " src")
     here, there = _boxes(name, tensor_of(name, dst), src, dst_offsets, src_offsets, shape)
