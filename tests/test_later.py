@@ -135,7 +135,7 @@ def test_the_race_of_many_ranks_is_shown_by_two(tmp_path):
     report = check(no_post_barrier, ranks=6, save=tmp_path)
     (finding,) = report.findings
     assert (finding.title, finding.pairs, finding.harmful) == ("WAR race, next call", 30, True)
-    assert finding.shown.endswith("; the replay shows it at P = 2")
+    assert "; the replay shows the same race at P = 2: " in finding.shown
     assert "-P2-" in finding.trace
     usual = check(no_post_barrier, ranks=5).findings[0]
     assert (finding.kind, finding.hazard, finding.scope) == (usual.kind, usual.hazard, usual.scope)

@@ -42,7 +42,7 @@ class Failure:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON, complete: unlike in a report, its sides locate their operations."""
-        finding = {key: value for key, value in asdict(self.finding).items() if key not in ("_", "examples")}
+        finding = {key: value for key, value in asdict(self.finding).items() if key not in ("_", "examples", "whys")}
         choices = ",".join(self.choices)
         return {"finding": finding, "choices": choices, "scheduler": self.scheduler, "ending": self.ending}
 

@@ -242,7 +242,7 @@ CASES: tuple[FieldCase, ...] = (
     FieldCase(
         number="F31", title="one counter counts chunks that are in flight", source="NVIDIA/nvshmem#84",
         buggy=f31_one_counter_for_chunks_in_flight.buggy, fixed=f31_one_counter_for_chunks_in_flight.fixed,
-        ranks=2, calls=1, memory="auto", expected=RAW("same call"),
+        ranks=2, calls=1, memory="ldst", expected=RAW("same call"),
     ),
     FieldCase(
         number="F32", title="a butterfly barrier skips missing partners", source="meta-pytorch/torchcomms#3213",
