@@ -65,7 +65,14 @@ class Taken:
 
 
 def counts(relation: Relation, a: Op, b: Op) -> bool:
-    """Say whether the order of two operations makes another behaviour."""
+    """Say whether the order of two operations makes another behaviour.
+
+    Args:
+        relation: which operations depend on each other.
+        a: an operation.
+        b: one of another actor.
+
+    """
     if not relation.dependent(a, b) or (both_add(a, b) and not relation.may_overflow(a)):
         return False
     return not (_passes_by(relation, a, b) or _passes_by(relation, b, a))

@@ -88,7 +88,17 @@ def run_below(batch: Batch) -> Part:
 
 
 def search(judge: Judge, batch: Batch, *, on_run: Callable[[Run], None] | None = None) -> Searched:
-    """Search a part here, with a judge that is here; a shorter one if the pool was told to stop."""
+    """Search a part here, with a judge that is here; a shorter one if the pool was told to stop.
+
+    Args:
+        judge: of the case.
+        batch: a part of an exhaustive exploration.
+        on_run: called after each execution.
+
+    Raises:
+        TypeError: it is a part of something else.
+
+    """
     if not isinstance(batch, Below):
         raise TypeError(f"{type(batch).__name__} is no part of an exhaustive exploration")
     try:

@@ -112,7 +112,13 @@ class Comparison:
 
 
 def compare_traces(left: Trace, right: Trace) -> Comparison:
-    """Compare two traces: headers, steps in their order, the streams of the actors, footers."""
+    """Compare two traces: headers, steps in their order, the streams of the actors, footers.
+
+    Args:
+        left: whole or broken off.
+        right: whole or broken off.
+
+    """
     found = Comparison(list(_changes(header_fields(left.header), header_fields(right.header))))
     for number, (one, other) in enumerate(zip_longest(left.events, right.events)):
         if one is None or other is None or step_fields(one) != step_fields(other):

@@ -237,6 +237,9 @@ def resized(kernel: Kernel, ranks: int, size: int) -> Kernel:
         ranks: P.
         size: bytes of one rank's input, at least those of one element a row.
 
+    Raises:
+        MisuseError: its inputs take no size, or `size` is less than one element a row.
+
     """
     if kernel.inputs is None or "size" not in inspect.signature(kernel.inputs).parameters:
         raise MisuseError(f"{kernel.ref}: its inputs take no size, so it can be judged at its own size only")

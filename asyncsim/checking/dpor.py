@@ -144,6 +144,11 @@ class Tree:
         All that can come then was explored elsewhere. The execution goes on to its end all the same,
         with anybody: what is met on the way, a wait that stays blocked above all, may race with steps
         of the path. (Broken off there, it loses an end state in one of some 10,000 small programs.)
+
+        Args:
+            step: from 0.
+            ready: the operations that are ready in it, at least one.
+
         """
         if step < len(self.path):
             return self.path[step]

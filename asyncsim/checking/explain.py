@@ -86,6 +86,10 @@ class Explanation:
 def read_run(source: TextIO | str | os.PathLike[str], *, name: str | None = None) -> Survey:
     """Read any trace: of asyncsim or recorded elsewhere, whole or broken off; its steps have an order.
 
+    Args:
+        source: a path, or a text stream.
+        name: of a stream, for messages; None: "trace".
+
     Raises:
         TraceError: it is no trace, or a damaged one, or its operations are possible in no order.
         MisuseError: it ends in ``.zst``, and zstandard is not installed.

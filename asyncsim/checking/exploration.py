@@ -76,7 +76,13 @@ class Exploration:
             })  # fmt: skip
 
     async def run(self, runs: int, crew: Crew | None) -> None:
-        """Run the first schedules of the plan that were not run before, here or by a crew; stop cleanly at Ctrl-C."""
+        """Run the first schedules of the plan that were not run before, here or by a crew; stop cleanly at Ctrl-C.
+
+        Args:
+            runs: how many, from the beginning of the plan.
+            crew: the processes that run them, closed in the end; None: this process runs them.
+
+        """
         done = [] if self._journal is None else [part for part in self._journal.parts if part.stop <= runs]
         spread = None if crew is None else Spread(crew, self._take)
         if crew is not None:

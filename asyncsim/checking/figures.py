@@ -94,7 +94,13 @@ QUICK = Sizes(rounds=3, runs=5, handovers=5_000, checked=((16, 1), (32, 1)), gro
 
 
 def questions(sizes: Sizes, *, clock: Clock = time.process_time) -> list[tuple[str, Measure]]:
-    """Return what can be asked: each question, and the function that answers it with figures."""
+    """Return what can be asked: each question, and the function that answers it with figures.
+
+    Args:
+        sizes: how much is measured.
+        clock: gives seconds.
+
+    """
     asked: list[tuple[str, Measure]] = [
         ("what a scheduled step costs", partial(step_figures, sizes, clock=clock)),
         ("what the direct engine saves", partial(engine_figures, sizes, clock=clock)),
@@ -108,7 +114,13 @@ def questions(sizes: Sizes, *, clock: Clock = time.process_time) -> list[tuple[s
 
 @Blocking
 async def step_figures(sizes: Sizes, *, clock: Clock = time.process_time) -> Sequence[Figure]:
-    """Compare a scheduled step on trio with a bare hand-over of trio's: while exploring, and with events kept."""
+    """Compare a scheduled step on trio with a bare hand-over of trio's: while exploring, and with events kept.
+
+    Args:
+        sizes: how many runs and rounds.
+        clock: gives seconds.
+
+    """
     case = Case(locate(STEP_KERNEL), ranks=8)
     steps = len((await simulate.aio(case, Random(seed=1), engine="direct", notice=False)).choices)
 
@@ -133,7 +145,13 @@ async def step_figures(sizes: Sizes, *, clock: Clock = time.process_time) -> Seq
 
 @Blocking
 async def engine_figures(sizes: Sizes, *, clock: Clock = time.process_time) -> Sequence[Figure]:
-    """Compare the schedules a second of the two engines."""
+    """Compare the schedules a second of the two engines.
+
+    Args:
+        sizes: how many runs and rounds.
+        clock: gives seconds.
+
+    """
     case = Case(locate(ENGINE_KERNEL), ranks=4)
     rounds = await _in_turn(
         sizes.rounds,
@@ -157,6 +175,12 @@ async def check_figures(ranks: int, *, rounds: int = 1, clock: Clock = time.proc
     """Compare a whole check with its own reference run, which is recorded, on either engine.
 
     A check runs twice, the second time on the direct engine. Small ones have other costs, so their ratio has no bound.
+
+    Args:
+        ranks: P.
+        rounds: how often it is measured.
+        clock: gives seconds.
+
     """
     bound = 2.0 if ranks >= SMALL else None
     figures: list[Figure] = []
@@ -175,7 +199,13 @@ async def check_figures(ranks: int, *, rounds: int = 1, clock: Clock = time.proc
 
 @Blocking
 async def growth_figures(grown: Sequence[int], *, clock: Clock = time.process_time) -> Sequence[Figure]:
-    """Compare a check of 2P ranks with one of P, beside how the operations grow."""
+    """Compare a check of 2P ranks with one of P, beside how the operations grow.
+
+    Args:
+        grown: numbers of ranks, each twice the one before it.
+        clock: gives seconds.
+
+    """
     seconds, steps = [], []
     for ranks in grown:
         seconds.append(await _check(ranks, "trio", clock))

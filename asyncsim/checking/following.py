@@ -51,11 +51,23 @@ class Plan:
         return self._done.get(name, 0)
 
     def stands(self, ready: Sequence[Op], side: Side) -> int | None:
-        """Return the place of a side's operation among those that are ready; None if it is not there."""
+        """Return the place of a side's operation among those that are ready; None if it is not there.
+
+        Args:
+            ready: the operations that are ready, in the order of their actors.
+            side: names an actor and the index of an operation of it.
+
+        """
         return self.find(ready, side.actor) if self.done(side.actor) == side.index else None
 
     def find(self, ready: Sequence[Op], name: str) -> int | None:
-        """Return the place of an actor among those that are ready, without looking at all of a thousand."""
+        """Return the place of an actor among those that are ready, without looking at all of a thousand.
+
+        Args:
+            ready: the operations that are ready, in the order of their actors.
+            name: of the actor.
+
+        """
         order = self._orders.get(name)
         if order is None:
             at = next((at for at, op in enumerate(ready) if op.actor.name == name), None)
@@ -66,7 +78,13 @@ class Plan:
         return at if at < len(ready) and ready[at].actor.order == order else None
 
     def take(self, ready: Sequence[Op], at: int) -> Op:
-        """Return the operation in a place, and count it."""
+        """Return the operation in a place, and count it.
+
+        Args:
+            ready: the operations that are ready.
+            at: the place of the one that is taken.
+
+        """
         op = ready[at]
         self._done[op.actor.name] = self.done(op.actor.name) + 1
         return op

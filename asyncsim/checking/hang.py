@@ -58,7 +58,13 @@ def told(case: Case, finding: Finding, choices: Sequence[str], trace: Trace | No
 
 
 def beyond(case: Case, trace: Trace) -> Beyond:
-    """Look beyond a hang: run on from there as if no wait and no poll had to wait."""
+    """Look beyond a hang: run on from there as if no wait and no poll had to wait.
+
+    Args:
+        case: what was run.
+        trace: of the run, which ended in a deadlock.
+
+    """
     steps = len(trace.events)
     passed = Counter(event.op.actor.name for event in trace.events if event.op.kind in (WAIT, POLL))
     longer = replace(case, max_steps=2 * steps + 1000)

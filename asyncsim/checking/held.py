@@ -41,7 +41,14 @@ def is_mutable(value: Any) -> bool:  # noqa: ANN401 - any object
 
 
 def add_contents(value: Any, parts: list[Any], above: tuple[int, ...] = ()) -> None:  # noqa: ANN401 - any object
-    """Add what a value holds to a list, piece by piece."""
+    """Add what a value holds to a list, piece by piece.
+
+    Args:
+        value: the object.
+        parts: what is added to; it is not added to without end, see `MOST_PARTS`.
+        above: the identities of the objects that it lies in; one of them again is not looked into.
+
+    """
     kind = type(value)
     if kind in (int, str, bytes, bool) or value is None:
         parts.append((kind, value))

@@ -12,7 +12,13 @@ if TYPE_CHECKING:
 
 
 def stream_difference(a: Trace, b: Trace) -> str | None:
-    """Return how an actor's operations differ between two runs, in words; None if they do not."""
+    """Return how an actor's operations differ between two runs, in words; None if they do not.
+
+    Args:
+        a: of a run.
+        b: of another one, of the same case.
+
+    """
     if isinstance(a.events, Columns) and isinstance(b.events, Columns):
         found = a.events.differs_in(b.events)
         return None if found is None else _words(*found, _nth(a, *found) or _nth(b, *found))

@@ -45,6 +45,15 @@ class Keeper:
         """Return the finding with its token and, if a directory was given, its file, which is on disk by then.
 
         What hangs is told in words: who waits, where, for what, and why for ever.
+
+        Args:
+            finding: what was found.
+            choices: the names of the actors, step by step, of a run that shows it.
+            ending: how that run ended; None: not known.
+
+        Raises:
+            RuntimeError: the run that shows it could not be recorded.
+
         """
         finding = told(self._case, finding, choices)
         header = self._case.header(SCHEDULER)

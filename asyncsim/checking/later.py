@@ -63,7 +63,13 @@ def second_run(case: Case, *, begun: Begun | None = None, outside: Outside | Non
 
 
 def plain_run(case: Case, *, begun: Begun | None = None) -> tuple[Run, CallUse]:
-    """Run a case as `second_run` does, with plain numbers of its calls, whose use nobody knows then."""
+    """Run a case as `second_run` does, with plain numbers of its calls, whose use nobody knows then.
+
+    Args:
+        case: what is run.
+        begun: given the list of choices as the run begins.
+
+    """
     run, use = run_under(case, scheduler=str(Calls(seed=1)), begun=begun)
     use.otherwise = True
     return run, use

@@ -180,7 +180,13 @@ def lower(kernel: Kernel, *, ranks: int = 4, rank: int = 0, call: int = 0, seed:
 
 
 def side_by_side(left: Lowered, right: Lowered) -> list[Row]:
-    """Align two calls, group by group, so that as much as possible stands beside its like."""
+    """Align two calls, group by group, so that as much as possible stands beside its like.
+
+    Args:
+        left: one call of a kernel on one rank.
+        right: another one.
+
+    """
     a, b = left.groups, right.groups
     matcher = SequenceMatcher(None, [group.first.key for group in a], [group.first.key for group in b], autojunk=False)
     rows: list[Row] = []

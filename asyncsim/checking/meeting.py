@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 
 def did(trace: Trace, side: Side) -> bool:
-    """Say whether the operation of a run that a side numbers comes from the side's line, in its call."""
+    """Say whether the operation of a run that a side numbers comes from the side's line, in its call.
+
+    Args:
+        trace: of a run; pending operations count, too.
+        side: of a finding.
+
+    """
     pending = () if trace.footer is None else trace.footer.pending
     own = (event for event in chain(trace.events, pending) if event.op.actor.name == side.actor)
     event = next(islice(own, side.index, None), None)
@@ -30,7 +36,13 @@ def did(trace: Trace, side: Side) -> bool:
 
 
 def is_of(op: Op, side: Side) -> bool:
-    """Say whether an operation is of the kind of a side, and on its region, cell or stream."""
+    """Say whether an operation is of the kind of a side, and on its region, cell or stream.
+
+    Args:
+        op: an operation.
+        side: of a finding.
+
+    """
     if op.kind != side.op:
         return False
     places = [str(access.region) for access in op.accesses]

@@ -77,7 +77,13 @@ class Meetings:
         self._forwards = forwards
 
     def take(self, trail: Trail, start: int) -> None:
-        """Note the pairs of an execution whose later operation is not among its first `start` steps."""
+        """Note the pairs of an execution whose later operation is not among its first `start` steps.
+
+        Args:
+            trail: of the execution.
+            start: how many of its steps were looked at before.
+
+        """
         choices: tuple[str, ...] = ()
         for second in range(start, len(trail.ops)):
             for first in trail.races[second]:

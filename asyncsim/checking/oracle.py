@@ -72,7 +72,13 @@ class Oracle:
         return min(max(ELEMENTS // max(elements, 1), FEWEST), MOST)
 
     def golden(self, call: int, rank: int) -> Numbers | None:
-        """Return what the output must be; None if there is no golden, or it is no number."""
+        """Return what the output must be; None if there is no golden, or it is no number.
+
+        Args:
+            call: from 0.
+            rank: from 0.
+
+        """
         return self.given(call, rank, ("golden",), lambda: self.case.inputs[call])
 
     def given(
@@ -140,6 +146,11 @@ def each(x: Any, change: Callable[[Array], Array]) -> Any:  # noqa: ANN401 - an 
     """Change the arrays of an input; the integers among them only if it holds nothing else.
 
     Integers beside floating numbers are counts or offsets, and no share of the result.
+
+    Args:
+        x: an array, or nested lists and tuples of arrays; all else in it stays.
+        change: gives a new array for an array.
+
     """
     kinds = {leaf.dtype.kind for leaf in leaves(x) or ()}
     counts = set("biu") if kinds - set("biu") else set()

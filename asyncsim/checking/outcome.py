@@ -45,6 +45,13 @@ def compare(got: Any, want: Any, *, rtol: float, atol: float) -> Difference | No
 
     Floating and complex numbers are compared in double precision, NaN equal to NaN; integers and
     booleans must be equal. The dtype is the kernel's own choice, the shape is not.
+
+    Args:
+        got: the output: an array, a number, a text, None, or a list or tuple of such.
+        want: the golden.
+        rtol: relative to the golden.
+        atol: absolute, in addition.
+
     """
     if isinstance(got, list | tuple) or isinstance(want, list | tuple):
         return _compare_parts(got, want, rtol=rtol, atol=atol)

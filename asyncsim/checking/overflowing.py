@@ -105,7 +105,17 @@ def _left(run: Run, cell: str) -> _Left | None:
 
 
 async def told_again(judge: Judge, finding: Finding, choices: Sequence[str]) -> Finding:
-    """Return an overflow about the operation that overflows in a run, with what that run shows."""
+    """Return an overflow about the operation that overflows in a run, with what that run shows.
+
+    Args:
+        judge: of the case.
+        finding: an overflow.
+        choices: the names of the actors, step by step, of a run that shows it.
+
+    Raises:
+        RuntimeError: nothing overflows in that run.
+
+    """
     run = drive(judge.case, Replay(choices), record="witness")
     left = _left(run, finding.sides[0].region)
     if left is None:

@@ -142,6 +142,12 @@ class Part:
 def number_of(what: str, made: object, *, least: int = 0, most: int | None = None) -> int:
     """Return an integer of JSON, if it is one that can be.
 
+    Args:
+        what: its name, for the message.
+        made: any JSON value; a boolean is no integer.
+        least: the least that is right.
+        most: the most; None: no bound.
+
     Raises:
         ValueError: it is another thing, too small or too large.
 
@@ -154,6 +160,10 @@ def number_of(what: str, made: object, *, least: int = 0, most: int | None = Non
 
 def text_of(what: str, made: object) -> str:
     """Return a text of JSON.
+
+    Args:
+        what: its name, for the message.
+        made: any JSON value.
 
     Raises:
         ValueError: it is another thing.

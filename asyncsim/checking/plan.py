@@ -31,6 +31,11 @@ def mixed_plan(ranks: int, seed: int, steps: int) -> Iterator[str]:
 def seeded_plan(scheduler: str, seed: int, steps: int) -> Iterator[str]:
     """Yield one scheduler with one seed after another; the same text each time if it takes none.
 
+    Args:
+        scheduler: as text, with or without arguments: "pct:k=3".
+        seed: of the first; each further one has the next.
+        steps: how long a run is, for schedulers that take it.
+
     Raises:
         MisuseError: there is no such scheduler.
 

@@ -91,7 +91,13 @@ class Site:
         return int(away <= 0), abs(away)
 
     def calls(self, function: ast.AsyncFunctionDef, names: Sequence[str]) -> Iterator[ast.Call]:
-        """Yield the calls of methods with one of these names that the run came to."""
+        """Yield the calls of methods with one of these names that the run came to.
+
+        Args:
+            function: of the kernel's file.
+            names: of methods.
+
+        """
         for node in ast.walk(function):
             if (
                 isinstance(node, ast.Call)

@@ -81,7 +81,13 @@ class Relation:
         self.adding: set[tuple[str, Place]] = set()
 
     def dependent(self, a: Op, b: Op) -> bool:
-        """Say whether the two, of different actors, may not commute, or one may enable or disable the other."""
+        """Say whether the two, of different actors, may not commute, or one may enable or disable the other.
+
+        Args:
+            a: an operation.
+            b: one of another actor.
+
+        """
         if (_only_looks(a) and self.sees_at_issue(a, b)) or (_only_looks(b) and self.sees_at_issue(b, a)):
             return False
         if conflict(a, b) or _sums_depend(a, b) or self.eyes_meet(a, b) or self.eyes_meet(b, a):
@@ -106,6 +112,11 @@ class Relation:
         """Say whether `landing` brings a signal that the actor of `op` has seen since it issued it itself.
 
         A signal that is queued behind a copy it has not.
+
+        Args:
+            op: an operation of a task.
+            landing: an operation, perhaps a landing.
+
         """
         return self.forwards and _carries_signal(landing) and _issuer(landing) == op.actor.name
 
@@ -117,6 +128,11 @@ class Relation:
         at once it is so for a fetch and what the actor issued after the copy (what it issued before must land
         first); and, once it has a late add to its own rank under way, for what it reads and the landing of such
         a store, which takes the store out from on top of the add.
+
+        Args:
+            a: an operation.
+            b: one of another actor.
+
         """
         if a.actor.rank != b.actor.rank:
             return False
@@ -131,7 +147,13 @@ class Relation:
         return False
 
     def orders(self, earlier: Op, later: Op) -> bool:
-        """Say whether two operations of different actors that were executed in this order happened in this order."""
+        """Say whether two operations of different actors that were executed in this order happened in this order.
+
+        Args:
+            earlier: an operation.
+            later: one that was executed after it.
+
+        """
         if not self.dependent(earlier, later):
             return False
         if earlier.kind == WAIT and not earlier.consume:
@@ -139,7 +161,13 @@ class Relation:
         return True
 
     def may_disable(self, op: Op, wait: Op) -> bool:
-        """Say whether in some state a wait or poll can pass before `op`, on which it depends, but not after it."""
+        """Say whether in some state a wait or poll can pass before `op`, on which it depends, but not after it.
+
+        Args:
+            op: an operation that changes what the wait looks at.
+            wait: a wait, poll or quiet.
+
+        """
         if wait.kind in (POLL, QUIET):  # what a poll waits for is code; and a quiet waits for whatever is under way
             return True
         if changes_cell(op) and op.how == SET:
@@ -159,6 +187,12 @@ class Relation:
         """Say whether `wait` could pass when some of `others`, all on its cell, come on top of `value`.
 
         It may say yes where the answer is no: which of them can come together is not looked at.
+
+        Args:
+            wait: the wait.
+            value: of its cell.
+            others: operations that change that cell.
+
         """
         bases, low, high = _reach(value, others)
         if wait.cell is not None and wait.cell.wrap and wait.cell.slot in self.tight and low < high:
@@ -170,6 +204,11 @@ class Relation:
 
         As long as there is none, no order of these operations leaves a range. Note likewise who adds to
         what its own rank owns, and which cells a consuming wait adds to.
+
+        Args:
+            starts: the value with which each cell begins, by slot.
+            ops: the operations of an execution.
+
         """
         adding = {(op.actor.name, place) for op in ops if self.forwards for place in _adds_to_own(op)}
         cells: dict[int, Cell] = {}
@@ -260,6 +299,11 @@ def places_of(op: Op, *, looks: bool = False) -> list[Place]:
     """Return where an operation can be met by another one; with `looks`, where it meets others.
 
     The two differ for a quiet of a whole rank alone, which meets what the rank issues, and no other quiet.
+
+    Args:
+        op: an operation.
+        looks: give the places where it meets others.
+
     """
     places = [("window", slot) for slot in dict.fromkeys(access.region.slot for access in op.accesses)]
     if op.cell is not None:
@@ -277,7 +321,13 @@ def changes_cell(op: Op) -> bool:
 
 
 def both_add(a: Op, b: Op) -> bool:
-    """Say whether both add to one cell, which commutes."""
+    """Say whether both add to one cell, which commutes.
+
+    Args:
+        a: an operation.
+        b: another one.
+
+    """
     if a.cell is None or b.cell is None or a.cell.slot != b.cell.slot:
         return False
     return changes_cell(a) and changes_cell(b) and SET not in (a.how, b.how)
@@ -291,7 +341,13 @@ def change_of(op: Op) -> int:
 
 
 def value_after(value: int, op: Op) -> int:
-    """Return the value of a cell after an operation on it."""
+    """Return the value of a cell after an operation on it.
+
+    Args:
+        value: before it.
+        op: an operation on the cell; a wait changes it only if it consumes.
+
+    """
     if changes_cell(op) and op.how == SET:
         return op.amount
     value += change_of(op)
@@ -299,7 +355,13 @@ def value_after(value: int, op: Op) -> int:
 
 
 def holds(wait: Op, value: int) -> bool:
-    """Say whether a wait can pass at this value."""
+    """Say whether a wait can pass at this value.
+
+    Args:
+        wait: a wait or a test.
+        value: of its cell.
+
+    """
     return COMPARE[wait.how](value, wait.amount)
 
 

@@ -34,7 +34,13 @@ def check_races(races: object) -> None:
 
 
 def counting(report: Report, races: str) -> Report:
-    """Return a report in which so many races refute; the scope says so where it makes the verdict another one."""
+    """Return a report in which so many races refute; the scope says so where it makes the verdict another one.
+
+    Args:
+        report: left as it is.
+        races: "harmful": those that are shown to be so; or "all".
+
+    """
     others = sum(finding.kind in RACING and not finding.harmful for finding in report.findings)
     if races == HARMFUL or not others or report.refuted:
         return report

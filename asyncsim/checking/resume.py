@@ -97,7 +97,13 @@ class Journal:
 
 
 def fresh_journal(folder: Path, case: Case) -> Path:
-    """Return where in a folder of witnesses a new journal of this case is kept; an old one is gone then."""
+    """Return where in a folder of witnesses a new journal of this case is kept; an old one is gone then.
+
+    Args:
+        folder: of witnesses.
+        case: its kernel, P, calls and memory model make the file's name.
+
+    """
     name = re.sub(r"[^A-Za-z0-9_.]+", "-", f"{case.kernel.ref}-P{case.ranks}-calls{case.calls}-{case.memory}")
     path = folder / f"{name}.journal"
     path.unlink(missing_ok=True)

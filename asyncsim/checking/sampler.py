@@ -50,7 +50,13 @@ class Sampler:
         self._known: dict[str, tuple[list[Finding], bool]] = {}
 
     def run(self, number: int, text: str) -> Part:
-        """Run the schedule with this number in the plan, and this text; return the part of it alone."""
+        """Run the schedule with this number in the plan, and this text; return the part of it alone.
+
+        Args:
+            number: from 0.
+            text: of the scheduler.
+
+        """
         taken = self._taken(text)
         try:
             run = drive(self.case, taken)
@@ -59,7 +65,13 @@ class Sampler:
         return self.judged(number, text, taken, run)
 
     async def here(self, number: int, text: str) -> Part:
-        """Do the same; trio's other tasks, Ctrl-C and cancellations get their turn before the run."""
+        """Do the same; trio's other tasks, Ctrl-C and cancellations get their turn before the run.
+
+        Args:
+            number: from 0.
+            text: of the scheduler.
+
+        """
         taken = self._taken(text)
         try:
             run = await simulate.aio(self.case, taken, engine="direct", notice=False)
@@ -76,7 +88,15 @@ class Sampler:
         return Taken(scheduler if self._looking is None else self._looking.around(scheduler))
 
     def judged(self, number: int, text: str, taken: Taken, came: Run | KernelError) -> Part:
-        """Return the part of one schedule, of which this came."""
+        """Return the part of one schedule, of which this came.
+
+        Args:
+            number: from 0.
+            text: of the scheduler.
+            taken: what the scheduler chose.
+            came: the run, or what the kernel raised.
+
+        """
         part = Part(number, 1)
         if self._behaviours is not None:
             part.behaviours = array("Q", [self._behaviours.of(taken.ops)])

@@ -40,7 +40,14 @@ class Sampling:
         return self._tally.done
 
     async def run(self, plan: Iterator[str], total: int, progress: Callable[[Progress], None] | None = None) -> None:
-        """Run the schedules of `plan`; stop cleanly at Ctrl-C."""
+        """Run the schedules of `plan`; stop cleanly at Ctrl-C.
+
+        Args:
+            plan: schedulers as text.
+            total: how many the plan has, for the progress.
+            progress: called after each; None: nobody is told.
+
+        """
         try:
             for number, text in enumerate(plan):
                 await self._tally.count(await self._sampler.here(number, text))

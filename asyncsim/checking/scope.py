@@ -49,14 +49,26 @@ def unheard(report: Report) -> list[str]:
 
 
 def exhaustion_scope(explored: Exhausted, case: Case) -> str:
-    """Say what was run, where everything was."""
+    """Say what was run, where everything was.
+
+    Args:
+        explored: an exploration that came to its end and found no failure.
+        case: what was explored.
+
+    """
     were = "was" if explored.inequivalent == 1 else "were"
     differ = "" if len(explored.results) == 1 else f" ({len(explored.results)} different results, none of them wrong)"
     return f"{_everything(explored)} of {_limits(case)} {were} run, and none fails{differ}"
 
 
 def exploration_scope(explored: Exhausted, case: Case) -> str:
-    """Say how far an exhaustive exploration came that found a failure, or did not come to its end."""
+    """Say how far an exhaustive exploration came that found a failure, or did not come to its end.
+
+    Args:
+        explored: how far it came.
+        case: what was explored.
+
+    """
     limits = _limits(case)
     if explored.complete:
         return f"{_everything(explored)} of {limits} {'was' if explored.inequivalent == 1 else 'were'} run"

@@ -201,12 +201,24 @@ class Source:
         return self._starts[line - 1]
 
     def before(self, statement: Statement, lines: Sequence[str]) -> Change:
-        """Return the change that puts lines before a statement."""
+        """Return the change that puts lines before a statement.
+
+        Args:
+            statement: of this file.
+            lines: without indent, which the statement's own becomes.
+
+        """
         at = self.extent(statement)[0]
         return Change(at, at, self._block(statement, lines))
 
     def after(self, statement: Statement, lines: Sequence[str]) -> Change:
-        """Return the change that puts lines behind a statement; one that returns something is taken apart."""
+        """Return the change that puts lines behind a statement; one that returns something is taken apart.
+
+        Args:
+            statement: of this file.
+            lines: without indent, which the statement's own becomes.
+
+        """
         at, end = self.extent(statement)
         node = statement.node
         if isinstance(node, ast.Return):
@@ -220,7 +232,13 @@ class Source:
         return "".join(f"{self.indent(statement)}{line}{self.newline}" for line in lines)
 
     def fresh(self, word: str, taken: Container[str] = ()) -> str:
-        """Return a name that occurs nowhere in the file, and is not taken."""
+        """Return a name that occurs nowhere in the file, and is not taken.
+
+        Args:
+            word: what the name begins with.
+            taken: further names that it must not be.
+
+        """
         number, name = 1, word
         while name in self._words or name in taken:
             number += 1

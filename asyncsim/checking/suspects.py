@@ -94,7 +94,14 @@ class Suspects:
         account.tell()
 
     def leave(self, suspects: Sequence[Finding], *, exact: bool) -> None:
-        """Tell of the suspects that nobody will look at any more, the first of which may have been begun."""
+        """Tell of the suspects that nobody will look at any more, the first of which may have been begun.
+
+        Args:
+            suspects: in the order in which they would have been looked at.
+            exact: whether the analysis is exact: then each becomes a finding, of which it is not known whether it
+                does harm; else they are counted in a note.
+
+        """
         told = {(finding.kind, finding.examples) for finding in self._account.findings}
         left = [suspect for suspect in suspects if (suspect.kind, suspect.examples) not in told]
         if exact:

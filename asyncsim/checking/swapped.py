@@ -45,7 +45,13 @@ class Swap:
         return second is not None and (first is None or second < first)
 
     def fair(self, choices: Sequence[str], patience: int) -> Following:
-        """Return what follows a run in which it is inverted, and puts it right."""
+        """Return what follows a run in which it is inverted, and puts it right.
+
+        Args:
+            choices: the names of the actors, step by step, of the run.
+            patience: how many steps an operation is held at most.
+
+        """
         return Following(choices, self.second, self.first, patience)
 
 
@@ -55,13 +61,26 @@ def patience_of(judge: Judge) -> int:
 
 
 def step_of(choices: Sequence[str], side: Side) -> int | None:
-    """Return the step in which a side was executed; None if it was not."""
+    """Return the step in which a side was executed; None if it was not.
+
+    Args:
+        choices: the names of the actors, step by step, of a run.
+        side: names an actor and the index of an operation of it.
+
+    """
     steps = (step for step, name in enumerate(choices) if name == side.actor)
     return next(islice(steps, side.index, None), None)
 
 
 def exchanged(one: Sequence[str], other: Sequence[str], swap: Swap) -> bool:
-    """Say whether two runs are the same but for the pair, whose sides follow one another in both."""
+    """Say whether two runs are the same but for the pair, whose sides follow one another in both.
+
+    Args:
+        one: the choices of a run in which the pair is in order.
+        other: those of the other run.
+        swap: the pair.
+
+    """
     at = step_of(one, swap.first)
     if at is None or len(one) != len(other):
         return False
@@ -149,7 +168,14 @@ class Own:
 
 
 def stood(case: Case, choices: Sequence[str], sides: Sequence[Side]) -> bool:
-    """Say whether in a run the sides are the operations that they name, from their lines."""
+    """Say whether in a run the sides are the operations that they name, from their lines.
+
+    Args:
+        case: what was run.
+        choices: the names of the actors, step by step, of the run.
+        sides: of a finding.
+
+    """
     try:
         trace = drive(case, Replay(choices), record="witness").trace
     except KernelError as error:
@@ -158,7 +184,14 @@ def stood(case: Case, choices: Sequence[str], sides: Sequence[Side]) -> bool:
 
 
 def same_orders(one: Sequence[str], other: Sequence[str], pairs: Pairs) -> bool:
-    """Say whether two runs have each of the pairs in the same order, as far as both have executed it."""
+    """Say whether two runs have each of the pairs in the same order, as far as both have executed it.
+
+    Args:
+        one: the choices of a run.
+        other: those of another one.
+        pairs: of operations, each by its actor's name and its index there.
+
+    """
     here, there = _steps(one), _steps(other)
     return not any(
         (here[a] < here[b]) != (there[a] < there[b])

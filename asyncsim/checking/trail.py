@@ -134,7 +134,14 @@ class Trail:
         return (1 << len(self.ops)) - (1 << (step + 1))
 
     def free_of(self, steps: int, other: int, wait: int | None) -> int:
-        """Return those of `steps` that happened neither after step `other` nor after step `wait`, if there is one."""
+        """Return those of `steps` that happened neither after step `other` nor after step `wait`, if there is one.
+
+        Args:
+            steps: a set of steps: bit s stands for step s.
+            other: a step.
+            wait: a step; None: there is none.
+
+        """
         bar = 1 << other | (0 if wait is None else 1 << wait)
         return sum(1 << step for step in members(steps & ~bar) if not self.before[step] & bar)
 
@@ -147,7 +154,14 @@ class Trail:
         return sum(1 << step for step in self._at.get(place, ()))
 
     def value(self, slot: int, steps: int, wait: Op | None = None) -> int:
-        """Return what a cell holds after the operations among `steps`; with a wait, in the eyes of its actor."""
+        """Return what a cell holds after the operations among `steps`; with a wait, in the eyes of its actor.
+
+        Args:
+            slot: of the cell.
+            steps: a set of steps: bit s stands for step s.
+            wait: an operation that waits for the cell; None: the value in memory.
+
+        """
         value = self._starts[slot]
         for step in self._at.get(("cell", slot), ()):
             if steps >> step & 1:

@@ -50,7 +50,13 @@ class Underway:
         self._unquiet_now: dict[str, Unquiet] = {}
 
     def take(self, op: Op, index: int) -> list[str]:
-        """Note a step, the `index`-th of its actor, and return the wires it leaves landings on."""
+        """Note a step, the `index`-th of its actor, and return the wires it leaves landings on.
+
+        Args:
+            op: what is done.
+            index: from 0.
+
+        """
         if not self._model.late or op.actor.wire:
             return []
         actor = op.actor.name
@@ -77,7 +83,13 @@ class Underway:
         return data
 
     def give_back(self, op: Op, wires: Iterable[str]) -> None:
-        """Forget the latest step, which left landings on these wires."""
+        """Forget the latest step, which left landings on these wires.
+
+        Args:
+            op: what was done.
+            wires: as `take` returned them.
+
+        """
         if not self._model.late or op.actor.wire:
             return
         if op.kind == FENCE:

@@ -36,7 +36,13 @@ class Visited:
         self._counts: dict[str, int] = {}
 
     def watch(self, op: Op, frames: Sequence[Frame]) -> None:
-        """Note an operation."""
+        """Note an operation.
+
+        Args:
+            op: what is about to be done.
+            frames: of the lines that it comes from, the outermost first.
+
+        """
         chain = tuple(
             int(frame.text.rpartition(":")[2]) for frame in frames if frame.code.co_filename == self.source.file
         )
@@ -62,7 +68,13 @@ class Visited:
         return found or self._by_place.get(side.at[:1], ())
 
     def around(self, function: ast.AsyncFunctionDef, side: Side) -> list[Statement]:
-        """Return the statements of a function that one side of a finding stands in, the innermost first."""
+        """Return the statements of a function that one side of a finding stands in, the innermost first.
+
+        Args:
+            function: of the kernel's file.
+            side: of a finding.
+
+        """
         lines = self.chain(side)
         found = [
             statement
@@ -79,7 +91,13 @@ class Visited:
 
 
 async def visited(source: Source, case: Case) -> Visited:
-    """Return what the fair run of a case visits."""
+    """Return what the fair run of a case visits.
+
+    Args:
+        source: the kernel's file.
+        case: what is run.
+
+    """
     found = Visited(source)
     await simulate.aio(case, Fifo(), watch=found.watch, engine="direct")
     return found

@@ -235,7 +235,13 @@ class _Trial:
 
 
 async def shown_by(judge: Judge, run: Run) -> str:
-    """Say in words what a failing run shows, beside what the fair run shows too."""
+    """Say in words what a failing run shows, beside what the fair run shows too.
+
+    Args:
+        judge: of the case.
+        run: one that fails.
+
+    """
     return "; ".join([await _words(finding, run) for finding in judge.findings(run, judge.usual)])
 
 

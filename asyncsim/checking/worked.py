@@ -113,7 +113,13 @@ class Worked:
         return found
 
     def terms(self, rank: int, index: int) -> list[tuple[int, int]]:
-        """Return the inputs, by rank and element, that are behind an element of a rank's result; ranks ascending."""
+        """Return the inputs, by rank and element, that are behind an element of a rank's result; ranks ascending.
+
+        Args:
+            rank: whose result it is.
+            index: of the element, in row-major order.
+
+        """
         source, offset = divmod(index, self.size)
         if self.collective == "reduce_scatter":
             return [(peer, rank * self.size + index) for peer in range(self.ranks)]
@@ -127,7 +133,13 @@ class Worked:
 
 
 def chunks_of(collective: str, ranks: int) -> int:
-    """Return how many chunks of `size` elements an input has."""
+    """Return how many chunks of `size` elements an input has.
+
+    Args:
+        collective: its name.
+        ranks: P.
+
+    """
     return 1 if collective in ("all_gather", "broadcast") else ranks
 
 
@@ -176,7 +188,13 @@ def work(
 
 
 def differences(before: Sequence[Tile], after: Sequence[Tile]) -> tuple[Change, ...]:
-    """Return the elements of which two lists of arrays have other bits."""
+    """Return the elements of which two lists of arrays have other bits.
+
+    Args:
+        before: an array of one dimension for each rank.
+        after: as many, as long.
+
+    """
     return tuple(
         Change(rank, index, old[index], new[index])
         for rank, (old, new) in enumerate(zip(before, after, strict=True))

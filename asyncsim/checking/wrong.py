@@ -48,7 +48,13 @@ class Wrong:
         """The places of the wrong elements, in row-major order; None: no element is, or the shapes differ."""
 
     def given(self, change: tuple[Any, ...], changed: Callable[[list[Any]], list[Any] | None]) -> Numbers | None:
-        """Return what the result would be if the inputs of its call were changed so."""
+        """Return what the result would be if the inputs of its call were changed so.
+
+        Args:
+            change: names it; what was asked before is not computed again.
+            changed: gives the changed inputs, one a rank; None if there are none such.
+
+        """
         xs = self.case.inputs[self.call]
         return self.oracle.given(self.call, self.rank, change, lambda: changed(list(xs)))
 
