@@ -67,8 +67,7 @@ def finished(totals: Sequence[Any], ranks: Sequence[int], xs: list[Any]) -> list
     Args:
         totals: the result of each rank.
         ranks: whose inputs are replaced.
-        xs: the input of each rank; left as it is. None is returned if a total does not fit in a whole number of
-            times.
+        xs: the input of each rank; left as it is. None is returned unless a whole number of totals fits each.
 
     """
     changed = list(xs)

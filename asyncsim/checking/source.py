@@ -205,7 +205,7 @@ class Source:
 
         Args:
             statement: of this file.
-            lines: without indent, which the statement's own becomes.
+            lines: without indent; they get the statement's own.
 
         """
         at = self.extent(statement)[0]
@@ -216,7 +216,7 @@ class Source:
 
         Args:
             statement: of this file.
-            lines: without indent, which the statement's own becomes.
+            lines: without indent; they get the statement's own.
 
         """
         at, end = self.extent(statement)

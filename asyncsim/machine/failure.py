@@ -35,7 +35,7 @@ def kernel_error(error: BaseException, actor: Actor, call: int, trace: Trace | N
         actor: whose turn it was.
         call: from 0.
         trace: of the run so far; None if it is not recorded.
-        kernel: its name, for an error that no line of the author's is on the way of.
+        kernel: its name, for an error outside of the author's lines.
 
     """
     where = f" in {kernel}"
