@@ -66,7 +66,7 @@ async def a_number_that_is_too_large(rank, my):
     await rank.store(my.count[1], 2**32)
 
 
-@mistake("rank 0: store to count[1]@0: atomic='max'; use atomic='add' or leave it out")
+@mistake("rank 0: store to count[1]@0: atomic='max'; use 'add' or 'set', or leave it out")
 async def another_atomic(rank, my):
     await rank.store(my.count[1], 1, atomic="max")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import broken
+import planted
 import pytest
 from repairs import changed, looked_for, pasted, printed
 
@@ -59,7 +59,7 @@ def test_the_printed_repair_of_an_exhibit_pasted_is_proved(name, tmp_path):
     ],
 )  # fmt: skip
 def test_the_printed_repair_of_a_mistake_pasted_is_proved(name, tmp_path):
-    check_pasted(looked_for(getattr(broken, name), ranks=3), tmp_path)
+    check_pasted(looked_for(getattr(planted, name), ranks=3), tmp_path)
 
 
 def check_pasted(audited, folder):
@@ -76,7 +76,7 @@ def check_pasted(audited, folder):
 
 
 def test_the_right_neighbour_is_named():
-    audited = looked_for(broken.wrong_neighbour, ranks=3)
+    audited = looked_for(planted.wrong_neighbour, ranks=3)
     assert [(made.kind, made.operations) for made in audited.repairs] == [("neighbour", 0)]
     assert changed(audited) == (["await rank.notify(free.at(right)[c], 1)"], ["await rank.notify(free.at(left)[c], 1)"])
     assert "PROVED under sc, ldst and nic with `left` for `right` at line" in audit_text(audited)
@@ -84,26 +84,26 @@ def test_the_right_neighbour_is_named():
 
 
 def test_a_flag_to_the_wrong_rank_is_a_hang_and_is_repaired():
-    audited = looked_for(broken.all_to_one, ranks=3)
+    audited = looked_for(planted.all_to_one, ranks=3)
     assert audited.report.findings[0].kind == "deadlock"
     assert changed(audited)[1] == ["await rank.notify(cell.at(right)[0], 1)"]
 
 
 def test_a_credit_that_comes_back_is_waited_for():
-    audited = looked_for(broken.no_credit, ranks=3)
+    audited = looked_for(planted.no_credit, ranks=3)
     assert audited.repairs[0].kind == "credit"
     assert changed(audited) == ([], ["await rank.wait(free[c] >= 1, consume=True)"])
-    assert "note: signal free is notified, first at broken.py:" in " ".join(audit_text(audited).split())
+    assert "note: signal free is notified, first at planted.py:" in " ".join(audit_text(audited).split())
 
 
 def test_a_line_that_is_too_early_is_moved():
-    audited = looked_for(broken.early_by_a_line, ranks=3)
+    audited = looked_for(planted.early_by_a_line, ranks=3)
     assert audited.repairs[0].kind == "move"
     assert changed(audited)[1] == ["out = await rank.load(box[:])  # the box"]
 
 
 def test_a_line_is_moved_behind_what_is_awaited_in_a_return():
-    audited = looked_for(broken.early, ranks=3)
+    audited = looked_for(planted.early, ranks=3)
     assert audited.repairs[0].kind == "move"
     assert changed(audited)[1] == [
         "result = await rank.load(box[:])", "await rank.notify(read.at(left)[0], 1)", "return result",
@@ -111,16 +111,16 @@ def test_a_line_is_moved_behind_what_is_awaited_in_a_return():
 
 
 def test_a_count_that_is_one_too_few_is_raised():
-    audited = looked_for(broken.one_too_few, ranks=3)
+    audited = looked_for(planted.one_too_few, ranks=3)
     assert changed(audited)[1] == ["await rank.wait(arrived[0] >= rank.size - 1)"]
 
 
 @pytest.mark.parametrize(
     ("kernel", "kind", "line"),
     [
-        (broken.relaxed, "release", "await rank.notify(cell.at(right)[0], 1)"),
-        (broken.two_puts, "fence", "await rank.fence()"),
-        (broken.source_reused, "quiet", "await rank.quiet()"),
+        (planted.relaxed, "release", "await rank.notify(cell.at(right)[0], 1)"),
+        (planted.two_puts, "fence", "await rank.fence()"),
+        (planted.source_reused, "quiet", "await rank.quiet()"),
     ],
 )
 def test_what_lands_late_is_ordered_by_the_cheapest_word(kernel, kind, line):
@@ -130,14 +130,14 @@ def test_what_lands_late_is_ordered_by_the_cheapest_word(kernel, kind, line):
 
 
 def test_streams_that_need_each_other_meet():
-    audited = looked_for(broken.streams_in_a_loop, ranks=2)
+    audited = looked_for(planted.streams_in_a_loop, ranks=2)
     assert audited.repairs[0].kind == "sync"
     assert "both = rank.stream_barrier(2)" in changed(audited)[1]
     assert changed(audited)[1].count("await rank.sync(both)") == 2
 
 
 def test_a_signal_for_each_place_and_one_credit_to_begin_with_against_the_next_call():
-    audited = looked_for(broken.bare, ranks=3)
+    audited = looked_for(planted.bare, ranks=3)
     declared = [line for line in changed(audited)[1] if "Signal(" in line]
     assert declared == ['credit_2 = Signal("credit_2", ("P",))', 'credit_3 = Signal("credit_3", ("P",), start=1)']
     waits = [line for line in changed(audited)[1] if "rank.wait" in line]
@@ -145,7 +145,7 @@ def test_a_signal_for_each_place_and_one_credit_to_begin_with_against_the_next_c
 
 
 def test_a_helper_of_other_kernels_is_given_nothing():
-    audited = looked_for(broken.by_helper, ranks=3)
+    audited = looked_for(planted.by_helper, ranks=3)
     assert not any("half" in line for line in printed(audited) if line[0] == "+")
 
 
@@ -165,18 +165,18 @@ def test_a_repair_that_holds_on_some_ranks_only_says_so():
 
 
 def test_what_is_wrong_in_every_schedule_is_no_matter_of_order():
-    audited = looked_for(broken.wrong_anyhow, ranks=2)
+    audited = looked_for(planted.wrong_anyhow, ranks=2)
     assert "no change was found that makes it right; what is wrong is not the order" in audit_text(audited)
 
 
 def test_a_kernel_without_a_name_in_its_file_is_left_as_it_is():
-    audited = looked_for(broken.made_inside(), ranks=2)
+    audited = looked_for(planted.made_inside(), ranks=2)
     assert audited.repairs == []
     assert audited.unrepaired == "none was looked for: it has no name of its own in the module of its program"
 
 
 def test_what_was_not_tried_is_told(monkeypatch):
     monkeypatch.setattr(repairing, "TRIES", 1)
-    audited = looked_for.__wrapped__(broken.bare, ranks=2)
+    audited = looked_for.__wrapped__(planted.bare, ranks=2)
     assert audited.repairs == []
     assert "of these kinds only 1 changes each were tried: move, credit, barrier" in audited.unrepaired

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import broken
+import planted
 import pytest
 from repairs import looked_for
 
@@ -116,9 +116,9 @@ def test_a_file_that_is_gone_cannot_be_read(tmp_path):
 
 
 def test_a_script_that_is_run_is_not_run_again(monkeypatch):
-    monkeypatch.setitem(broken.bare.program.__globals__, "__name__", "__main__")
-    monkeypatch.setitem(broken.bare.program.__globals__, "__spec__", None)
-    assert reason(broken.bare).startswith("it stands in the script that is run")
+    monkeypatch.setitem(planted.bare.program.__globals__, "__name__", "__main__")
+    monkeypatch.setitem(planted.bare.program.__globals__, "__spec__", None)
+    assert reason(planted.bare).startswith("it stands in the script that is run")
 
 
 def test_a_file_that_runs_only_once_is_told(tmp_path):

@@ -21,6 +21,7 @@ from asyncsim.machine.direct import drive
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.trace.errors import AsyncsimError, MisuseError
 from asyncsim.trace.finding import Finding
+from asyncsim.trace.guest import end_process
 
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Event
@@ -121,7 +122,7 @@ def _end_with_parent(stop: Event, *, every: float = 1.0, patience: float = PATIE
         told = 0.0
         while told <= patience and not wait([parent.sentinel], every):
             told += every * stop.is_set()
-        os._exit(1)  # not sys.exit: the main thread is at a schedule, or waits for a batch that never comes
+        end_process(1)  # not sys.exit: the main thread is at a schedule, or waits for a batch that never comes
 
 
 def check_not_nested() -> None:

@@ -128,7 +128,8 @@ def _attributes(value: Any) -> list[Any]:  # noqa: ANN401 - an object of the aut
 
 
 def _of_dict(value: Any) -> list[Any]:  # noqa: ANN401 - a mapping
-    return [part for item in value.items() for part in item]
+    # Python notes in the namespace that a warning comes from that it was told of it.
+    return [part for item in value.items() if item[0] != "__warningregistry__" for part in item]
 
 
 _KNOWN: tuple[tuple[Any, Any], ...] = (
