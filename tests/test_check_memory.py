@@ -44,8 +44,8 @@ print(json.dumps(rows))
 @pytest.mark.parametrize(
     ("name", "sizes", "verdict"),
     [
-        ("builtin", ("32,2", "64,2"), "PROVED"),
-        ("no_post_barrier", ("32,2", "64,2"), "REFUTED"),
+        ("builtin", ("48,2", "96,2"), "PROVED"),
+        ("no_post_barrier", ("48,2", "96,2"), "REFUTED"),
         ("builtin", ("16,2", "16,6"), "PROVED"),
     ],
 )

@@ -58,7 +58,7 @@ class Witness:
     confirmed: bool = False
     harmful: bool | None = None
     shown: str = ""
-    choices: tuple[str, ...] = ()
+    choices: Sequence[str] = ()
     ending: str | None = None
     failure: frozenset[str] = frozenset()
     right: bool = False
@@ -254,7 +254,7 @@ async def _words(finding: Finding, run: Run) -> str:
 
 def _of(run: Run, shown: str, findings: Sequence[Finding] = (), *, harmful: bool | None) -> Witness:
     kinds = frozenset(finding.kind for finding in findings)
-    return Witness(harmful=harmful, shown=shown, choices=tuple(run.choices), ending=run.ending, failure=kinds)
+    return Witness(harmful=harmful, shown=shown, choices=run.choices, ending=run.ending, failure=kinds)
 
 
 def _same_outputs(one: Run, other: Run) -> Witness:
