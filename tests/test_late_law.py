@@ -117,7 +117,7 @@ relation = streams.Streams.relation
     [
         (landing, "same_place", no, "soup, local"),
         (wires, "same_place", no, "soup, own places"),
-        (wires, "fetched_first", no, "soup, copies"),
+        (wires, "fetched_first", no, "soup, gets"),
         (landing.Unquiet, "queues", no, "soup, own signals"),
         (wires, "WHOLE_RANK", "", "soup, quiet of the rank"),
         (wires.Wires, "_may_go", yes, "message passing"),
