@@ -19,6 +19,7 @@ from toy import parse
 from asyncsim.checking import suspects
 from asyncsim.checking.check import check
 from asyncsim.checking.locate import all_kernels, locate
+from asyncsim.checking.outcome import Judge
 from asyncsim.checking.swapped import Own
 from asyncsim.cli.demo import SHOWN
 from asyncsim.machine.case import Case
@@ -77,9 +78,15 @@ def test_the_law_notices(monkeypatch, place, name, instead):
     assert any(slips(judged(random_case(number))) for number in range(400))
 
 
-def test_where_the_fair_run_hangs_a_shrunk_witness_hangs_as_it_did():
+def test_where_the_fair_run_hangs_a_witness_hangs_as_it_did():
     text = "ld y; take c < 1; d += 2; ad y || st x; c += 1; y <- y; ad x; c += 1; wait d != 2"
     assert slips(of(parse(text, elements=(1, 1), cells=(0, 1)))) == []
+
+
+def test_two_findings_between_the_same_lines_have_each_its_own_count():
+    text = "st y; d += -1; d += -2; c += -1; y <- x; d += -2; c += 1 || ad x; st x; st y; ad y; wait d <= -2; ad x"
+    races = of(parse(text, elements=(0, 1), cells=(0, 1), starts=(0, 1))).findings
+    assert sorted((race.hazard, race.pairs) for race in races) == [("RAW", 2), ("WAR", 1), ("WAW", 2), ("WAW", 2)]
 
 
 def alone_and_beside(number, family):
@@ -133,13 +140,17 @@ EXHIBITS = {
 
 
 def order_slips(report):
-    """Return the findings about a pair that is in order in its witness, or not in order in the fair run."""
-    fair = drive(report.case, Fifo()).choices
+    """Return the findings about a pair that is in order in its witness, or not in order in the fair run.
+
+    Where the fair run fails itself, the order of the fair run may be the one that does harm.
+    """
+    judge, run = Judge(report.case), drive(report.case, Fifo())
+    judge.take_as_reference(run)
     paired = [finding for finding in report.findings if finding.kind in PAIRED and finding.token]
-    return [finding.title for finding in paired if is_inverted(fair, finding.sides)] + [
+    return [finding.title for finding in paired if is_inverted(run.choices, finding.sides)] + [
         finding.title
         for finding in paired
-        if finding.harmful and not is_inverted(decode(finding.token).choices, finding.sides)
+        if finding.harmful and not is_inverted(decode(finding.token).choices, finding.sides) and not judge.failures(run)
     ]
 
 

@@ -409,6 +409,7 @@ async def test_where_the_fair_run_fails_itself_the_order_of_the_fair_run_may_be_
     race = next(finding for finding in report.findings if finding.kind == "race")
     assert (race.harmful, race.pairs) == (True, 1)
     assert decode(race.token).choices == ("0", "1")
+    assert race.shown.startswith("rank 1's result of call 0 is not the golden: 1 of 1 elements differ: 7 instead of 0")
 
 
 async def test_the_pair_of_the_title_is_one_that_does_harm():
@@ -468,3 +469,19 @@ async def test_where_every_run_overflows_a_race_is_told_by_the_outputs_alone():
 
     found = await shown_again(await judged(overflows))
     assert found["WAR race, same call"].shown == "the outputs of the two orders differ in their bits"
+
+
+async def test_a_hang_that_is_in_both_orders_is_not_told_of_a_race():
+    @kernel(memory=[x, flag], inputs=lambda P, call, rng: [7] * P, golden=lambda xs: [None, 0, None])
+    async def hangs_anyway(rank, _, x, flag):
+        if rank.id == 2:
+            await rank.wait(flag[0] >= 1)
+        if rank.id == 0:
+            await rank.store(x.at(1)[:], SEVEN)
+            return None
+        return int(await rank.load(x[0]))
+
+    report = await judged(hangs_anyway, ranks=3)
+    race = next(finding for finding in report.findings if finding.kind == "race")
+    assert race.harmful
+    assert race.shown.startswith("rank 1's result of call 0 is not the golden: 1 of 1 elements differ: 7 instead of 0")

@@ -171,8 +171,7 @@ class Judge:
         found = [f"{call} {rank} {difference.text}" for call, rank, difference in self.differences(run)]
         found += [finding.why for finding in self._ranks_differ(run)]
         if run.ending != COMPLETE:
-            left = [(call, rank) for call, ys in enumerate(run.outputs) for rank, y in enumerate(ys) if y is MISSING]
-            found.append(f"{run.ending} {left}")
+            found.append(_ended(run))
         return frozenset([*found, *run.unwritten])
 
     def _is_right(self, run: Run) -> bool:
@@ -185,17 +184,17 @@ class Judge:
 
         Args:
             run: to be judged.
-            beside: wrong results, as `failures` names them, that are not told.
+            beside: wrong results and endings, as `failures` names them, that are not told.
 
         """
         if self._is_right(run):
             return []
         findings = []
-        if run.ending != COMPLETE:
+        if run.ending != COMPLETE and _ended(run) not in beside:
             steps = f"after {len(run.choices)} steps"
             findings.append(Finding(run.ending, _WHY[run.ending], harmful=True, shown=steps))
-        if run.unwritten:
-            findings.append(_unwritten(run))
+        if unwritten := [region for region in run.unwritten if region not in beside]:
+            findings.append(_unwritten(run, unwritten))
         findings += self._wrong(run, beside)
         findings += self._ranks_differ(run)
         if not findings and not beside and run.ending == COMPLETE:
@@ -250,6 +249,12 @@ class Judge:
         return []
 
 
+def _ended(run: Run) -> str:
+    """Say how a run ended, and which results it lacks."""
+    left = [(call, rank) for call, ys in enumerate(run.outputs) for rank, y in enumerate(ys) if y is MISSING]
+    return f"{run.ending} {left}"
+
+
 def _same_bits(got: Any, want: Any) -> bool:  # noqa: ANN401 - any two outputs that are equal within tolerance
     """Say whether an output is the golden bit for bit, in the output's own dtype."""
     if isinstance(got, list | tuple) or isinstance(want, list | tuple):
@@ -266,13 +271,12 @@ def _result(run: Run, call: int, rank: int) -> Side:
     return Side(actor.name, -1, rank, call, "", "return", f"the result of {run.case.kernel.name}", ())
 
 
-def _unwritten(run: Run) -> Finding:
-    first = run.unwritten[0]
+def _unwritten(run: Run, regions: list[str]) -> Finding:
     return Finding(
         "unwritten-read",
-        f"elements of {first} were read that nobody had written",
-        window=run.case.world.memory_of(first.partition("[")[0]),
-        pairs=len(run.unwritten),
+        f"elements of {regions[0]} were read that nobody had written",
+        window=run.case.world.memory_of(regions[0].partition("[")[0]),
+        pairs=len(regions),
         harmful=True,
-        shown=f"{len(run.unwritten)} such reads",
+        shown=f"{len(regions)} such reads",
     )

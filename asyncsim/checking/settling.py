@@ -15,7 +15,7 @@ from asyncsim.analysis.analyse import ORDER_FINDINGS
 from asyncsim.checking.deaf import ctrl_c_afterwards
 from asyncsim.checking.ends import NOT_FOLLOWED, Ends, Shown
 from asyncsim.checking.meeting import Meeting
-from asyncsim.checking.raced import Raced
+from asyncsim.checking.raced import Raced, kind_of
 from asyncsim.checking.witness import shown_by
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.choices import Choices
@@ -96,9 +96,9 @@ class Settling:
 
     async def _add(self, raced: Raced, *, complete: bool) -> None:
         """Add the races that are not told yet; where all were met, their number is that of the pairs."""
-        told = {_place(finding): number for number, finding in enumerate(self.findings)}
+        told = {kind_of(finding): number for number, finding in enumerate(self.findings)}
         for finding in await raced.findings():
-            number = told.get(_place(finding))
+            number = told.get(kind_of(finding))
             if number is None:
                 self.findings.append(finding)
             elif complete:
@@ -171,8 +171,3 @@ def _joined(told: str, shown: Shown) -> str:
     if shown.harmful is False or not told:
         return shown.words
     return told if shown.words in told else f"{told}; {shown.words}"
-
-
-def _place(finding: Finding) -> tuple[object, ...]:
-    """Return what two findings have in common that differ only in rank or element, or in which side comes first."""
-    return finding.kind, finding.scope, finding.window, frozenset(side.at for side in finding.sides)

@@ -151,7 +151,7 @@ class Own:
         return not self._doubted or stood(run.case, run.choices, (swap.first, swap.second))
 
     def _tells(self, here: frozenset[str], there: frozenset[str]) -> bool:
-        return bool(here - there) and not (self._right and there - self._judge.usual)
+        return bool(here - there - self._judge.usual) and not (self._right and there - self._judge.usual)
 
     def _alone(self, choices: Sequence[str], others: Sequence[str]) -> bool:
         """Say whether the two runs differ in no other order that matters, but for what this pair's has done."""

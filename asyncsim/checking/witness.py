@@ -208,10 +208,11 @@ class _Trial:
         """Say what the order of the pair does: `one` has that of the fair run, `other` the other."""
         judge = self._judge
         here, there = (self._failures(tried) for tried in (one, other))
-        if there - here:
-            return replace(await self._failing(other), right=not here - judge.usual)
+        if there - here - judge.usual:
+            return replace(await self._failing(other, judge.usual), right=not here - judge.usual)
         if here - there and judge.usual and not there - judge.usual:
-            return replace(await self._failing(one), right=True)  # the fair run fails, too
+            # The fair run fails itself: this one is near it, and is left as it is.
+            return replace(await self._failing(one, there), right=True, failure=frozenset())
         if one.run is None or other.run is None:
             return Witness()
         if here != there:
@@ -225,24 +226,26 @@ class _Trial:
     def _failures(self, tried: _Tried) -> frozenset[str]:
         return self._judge.failures(tried.run) if tried.run is not None else frozenset([tried.error])
 
-    async def _failing(self, tried: _Tried) -> Witness:
+    async def _failing(self, tried: _Tried, beside: frozenset[str]) -> Witness:
         if tried.run is None:
             return Witness(
                 harmful=True, shown=f"the kernel raises in one order: {tried.error}", choices=tuple(tried.choices)
             )
-        findings = self._judge.findings(tried.run, self._judge.usual)
-        return _of(tried.run, await shown_by(self._judge, tried.run), findings, harmful=True)
+        findings = self._judge.findings(tried.run, beside)
+        return _of(tried.run, await shown_by(self._judge, tried.run, beside), findings, harmful=True)
 
 
-async def shown_by(judge: Judge, run: Run) -> str:
-    """Say in words what a failing run shows, beside what the fair run shows too.
+async def shown_by(judge: Judge, run: Run, beside: frozenset[str] | None = None) -> str:
+    """Say in words what a failing run shows.
 
     Args:
         judge: of the case.
         run: one that fails.
+        beside: failures that are not told; None: those of the fair run.
 
     """
-    return "; ".join([await _words(finding, run) for finding in judge.findings(run, judge.usual)])
+    findings = judge.findings(run, judge.usual if beside is None else beside)
+    return "; ".join([await _words(finding, run) for finding in findings])
 
 
 async def _words(finding: Finding, run: Run) -> str:
