@@ -153,11 +153,12 @@ def test_the_verdict_is_printed_whatever_becomes_of_the_streams(tmp_path, end):
     assert ended.stdout.startswith("PROVED  ")
 
 
-def test_closing_the_output_itself_is_told_with_its_line(tmp_path):
-    (tmp_path / "closes.py").write_text(HEAD + PLACES["kernel"].format("os.close(1)"), encoding="utf-8")
+@pytest.mark.parametrize("end", ["os.close(1)", "os.dup2(0, 1)"])
+def test_closing_the_output_itself_is_told_with_its_line(tmp_path, end):
+    (tmp_path / "closes.py").write_text(HEAD + PLACES["kernel"].format(end), encoding="utf-8")
     ended = run_process("check", f"{tmp_path}/closes.py:k", "-P", "2")
     assert ended.returncode == 2
-    assert "closes.py:24 (os.close(1))" in ended.stderr
+    assert f"closes.py:24 ({end})" in ended.stderr
 
 
 def test_printing_to_a_closed_stream_is_told_with_its_line(judged):

@@ -71,6 +71,15 @@ async def another_atomic(rank, my):
     await rank.store(my.count[1], 1, atomic="max")
 
 
+async def always(tile):
+    return True
+
+
+@mistake("rank 0: poll of data[0, 0]@0 takes a function of the tile; got an async function")
+async def an_async_predicate(rank, my):
+    await rank.poll(my.data[0, 0], always)
+
+
 @mistake("rank 0: store to flags[1]@0: booleans cannot be added; use an integer window")
 async def adding_booleans(rank, my):
     await rank.store(my.flags[1], True, atomic="add")  # noqa: FBT003 - the value

@@ -128,3 +128,29 @@ def test_other_commands_take_a_model_by_its_name_alone():
     result = CliRunner().invoke(main, ["explore", BUGGY.ref, "-P", "2", "--memory", "auto"])
     assert result.exit_code == 2
     assert "the memory models are" in result.stderr
+
+
+def test_the_line_of_each_number_of_ranks_names_the_models():
+    result = CliRunner().invoke(main, ["check", FIXED.ref, "-P", "2,3"])
+    assert [line for line in result.output.splitlines() if line.startswith("PROVED")][:2] == [
+        f"PROVED  {FIXED.ref}, P = {ranks}, 2 calls, sc, ldst and nic" for ranks in (2, 3)
+    ]
+
+
+class Kept:
+    """What outlives a call."""
+
+    number = 0
+
+
+def test_a_kernel_that_depends_on_outside_state_is_judged_no_further():
+    @kernel(memory=[data, met])
+    async def depends(rank, data, met):
+        Kept.number = 7
+        if rank.id == 0:
+            await rank.put(data.at(1)[0], np.int32(7))
+        await barrier(rank, met, generation=rank.call + 1)
+
+    report = check(depends, ranks=2)
+    assert (report.verdict, report.models) == ("SURVIVED", ("sc",))
+    assert "decides for every schedule" not in report.scope

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from asyncsim.trace.event import Event
     from asyncsim.trace.region import Access, Region
 
-NOT_SENT, NEVER_SENT, TOO_FEW = "not sent yet", "never sent", "too few were sent"
+NOT_SENT, NEVER_SENT, TOO_FEW, UNKNOWN = "not sent yet", "never sent", "too few were sent", "not there"
 NOBODY_WILL = "nobody will write it"
 TOLD = 8
 """So many blocked actors are told of one by one; of more, those that wait at the same line together."""
@@ -219,8 +219,7 @@ class _Hang:
             return NEVER_SENT, f"{NOBODY_WILL} any more: {done}"
         titles = [each.title for each in left]
         if not self._beyond.whole:
-            self._keeps(place, [left[0].name] if len(left) == 1 else [])
-            return NOT_SENT, f"of those who could write it, {listed(titles)} {_waits(titles)} too"
+            return UNKNOWN, f"{listed(titles)} {_waits(titles)} too; what would be written after that is not known"
         if would:
             return NEVER_SENT, f"{NOBODY_WILL} but {actor.title} itself{line_of(would[0])}, after this wait"
         return NEVER_SENT, f"{NOBODY_WILL}, not even if {listed(titles)} had not to wait"

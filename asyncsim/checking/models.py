@@ -25,7 +25,7 @@ LATE = ("ldst", "nic")
 async def judged_under_each(judge: Callable[[str], Awaitable[Report]]) -> Report:
     """Judge a kernel under ``sc``, and under the late models if it says that it is made for them.
 
-    The first model that refutes it, or Ctrl-C, ends it.
+    The first model that refutes it, or shows that it depends on outside state, ends it; so does Ctrl-C.
 
     Args:
         judge: judges it under one model.
@@ -36,10 +36,15 @@ async def judged_under_each(judge: Callable[[str], Awaitable[Report]]) -> Report
     """
     reports = [await judge("sc")]
     for model in LATE if reports[0].late_words else ():
-        if reports[-1].refuted or reports[-1].interrupted:
+        if reports[-1].refuted or reports[-1].interrupted or _depends(reports[-1]):
             break
         reports.append(await judge(model))
     return _together(reports)
+
+
+def _depends(report: Report) -> bool:
+    """Say whether the kernel is known to depend on more than its inputs and memory: then no other run proves it."""
+    return any(finding.kind == "hidden-state" for finding in report.findings)
 
 
 def models_text(models: Sequence[str]) -> str:

@@ -177,7 +177,7 @@ class _Judging:
 def short_line(report: Report) -> str:
     """Return a verdict in a line: what was judged, and what was found."""
     found = "; ".join(map(finding_title, report.findings))
-    return f"{report.verdict}  {case_text(report.case)}{f': {found}' if found else ''}"
+    return f"{report.verdict}  {case_text(report.case, report.models)}{f': {found}' if found else ''}"
 
 
 def refuses(error: AsyncsimError) -> bool:

@@ -9,6 +9,7 @@ gave, so a kernel does not know which engine it runs on.
 
 from __future__ import annotations
 
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from numpy import ndarray
@@ -136,8 +137,8 @@ class Rank(Parent):
         """
         if region.__class__ is not Region or region.world is not self._world:
             raise no_region(self._home, "poll", region)
-        if not callable(predicate):
-            got = shown(predicate)
+        if not callable(predicate) or iscoroutinefunction(predicate):
+            got = "an async function" if callable(predicate) else shown(predicate)
             raise MisuseError(f"rank {self._home}: poll of {region} takes a function of the tile; got {got}")
         op = Op(self.actor, POLL, region.reads, payload=predicate, call=self._number)
         tile: Tile = yield op

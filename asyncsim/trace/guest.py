@@ -131,6 +131,10 @@ def _is_output(fd: int) -> bool:
     return fd in (1, 2)
 
 
+def _onto_output(_fd: int, fd2: int, *_inheritable: bool, **_named: bool) -> bool:
+    return _is_output(fd2)
+
+
 _HARMLESS = {getattr(signal, name, None) for name in ("SIGCHLD", "SIGCONT", "SIGURG", "SIGWINCH")}
 _DOORS: tuple[tuple[ModuleType, str, Callable[..., bool]], ...] = (
     (os, "_exit", _always),
@@ -139,6 +143,7 @@ _DOORS: tuple[tuple[ModuleType, str, Callable[..., bool]], ...] = (
     (os, "execve", _always),
     (os, "kill", _kills),
     (os, "close", _is_output),
+    (os, "dup2", _onto_output),
     (signal, "raise_signal", _deadly),
 )
 

@@ -162,7 +162,11 @@ def _repairs(audited: Audited, width: int) -> Iterator[str]:
     if best.fails:
         yield from wrapped(f"it is not right on {' and '.join(map(str, best.fails))} ranks", width, "        ")
     if best.shares:
-        yield from wrapped(f"it changes {', '.join(best.shares)}, too: the program is the same", width, "        ")
+        yield from wrapped(
+            f"it changes {', '.join(best.shares)}, too, which was not judged: the program is the same",
+            width,
+            "        ",
+        )
     yield from ("", *best.diff.splitlines())
     if others:
         yield from ("", *wrapped(f"as good: {'; '.join(other.words for other in others)}", width, "        "))
