@@ -201,4 +201,5 @@ def test_a_run_that_did_not_end_is_no_reference():
     own = judge()
     own.take_as_reference(run_of(own, ONE, MISSING, ending="deadlock"))
     assert not own.is_reference(run_of(own, ONE, MISSING, ending="deadlock"))
+    own.compare_with(run_of(own, ONE, MISSING, ending="deadlock"))
     assert own.usual == {"deadlock [(0, 1)]"}

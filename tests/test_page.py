@@ -112,7 +112,7 @@ def test_the_columns_point_into_the_tables_of_every_kept_witness(path):
         assert op[0] < len(data["kinds"])
         assert op[2] < len(data["cells"])
         assert all(-1 <= access < len(data["accesses"]) for access in op[3:5])
-    assert all(place < len(data["places"]) for place, _ in data["accesses"])
+    assert all(access[0] < len(data["places"]) for access in data["accesses"])
 
 
 def test_the_data_say_what_each_step_did():

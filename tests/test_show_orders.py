@@ -68,7 +68,7 @@ def test_both_orders_of_the_barrier_that_is_missing():
 
 
 def test_what_the_file_cannot_tell_is_said():
-    (path,) = (path for path in RACES if "ring_without_read_barriers" in path.name)
+    (path,) = (path for path in RACES if "f26_source_reused" in path.name)
     timeline = timeline_of(read_trace(path))
     orders = orders_of(timeline, timeline.findings[0])
     assert orders.other == ()

@@ -182,8 +182,13 @@ def test_every_kept_witness_is_explained_as_it_was_found(path):
     finding, who = next(each for each in said if key_of(each[0]) == key and each[1] != ANALYSIS)
     assert who == (FOOTER if told["kind"] in NOT_FROM_EVENTS else BOTH)
     if finding.hazard:
-        assert finding.pairs == told["pairs"]
-        assert [side.to_json() for side in finding.sides] == told["sides"]
+        sides = [side.to_json() for side in finding.sides]
+        if (
+            explained.notes
+        ):  # where one run does not decide, a check counts and shows the pairs that it brought together
+            assert [side["line"] for side in sides] == [side["line"] for side in told["sides"]]
+        else:
+            assert (finding.pairs, sides) == (told["pairs"], told["sides"])
 
 
 @pytest.mark.parametrize("ref", [BAD, GOOD, "reduce_scatter:hand", "all_reduce:no_post_barrier"])

@@ -127,9 +127,13 @@ def _attributes(value: Any) -> list[Any]:  # noqa: ANN401 - an object of the aut
     return parts
 
 
+def _is_registry(key: object) -> bool:
+    """Say whether Python keeps there which warnings came from a namespace; no key's own ``__eq__`` is asked."""
+    return type(key) is str and key == "__warningregistry__"
+
+
 def _of_dict(value: Any) -> list[Any]:  # noqa: ANN401 - a mapping
-    # Python notes in the namespace that a warning comes from that it was told of it.
-    return [part for item in value.items() if item[0] != "__warningregistry__" for part in item]
+    return [part for item in value.items() if not _is_registry(item[0]) for part in item]
 
 
 _KNOWN: tuple[tuple[Any, Any], ...] = (
