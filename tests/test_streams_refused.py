@@ -178,7 +178,7 @@ def test_a_deadlock_names_blocked_streams_joins_and_meetings():
     (finding,) = analyse(result.trace).findings
     assert (finding.kind, finding.pairs) == ("deadlock", 3)
     assert "to join stream 0.1, which waits itself" in finding.why
-    assert "cell[0]@0 >= 5 (have 0, need 5): not sent yet" in finding.why
+    assert "cell[0]@0 >= 5 (have 0, need 5): not there" in finding.why
     assert "a stream barrier to which 1 of 3 streams have come; rank 0 and stream 0.1 wait elsewhere" in finding.why
 
 
