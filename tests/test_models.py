@@ -154,3 +154,11 @@ def test_a_kernel_that_depends_on_outside_state_is_judged_no_further():
     report = check(depends, ranks=2)
     assert (report.verdict, report.models) == ("SURVIVED", ("sc",))
     assert "decides for every schedule" not in report.scope
+
+
+def test_a_proof_under_late_memory_says_that_writes_land_whole():
+    whole = "what one operation writes lands whole"
+    assert whole in " ".join(report_text(check(FIXED, ranks=2)).split())
+    assert whole in check(FIXED, ranks=2, memory="nic").to_json()["granted"]
+    assert whole not in report_text(check(FIXED, ranks=2, memory="nic:atom=1"))
+    assert whole not in report_text(check(builtin, ranks=2))

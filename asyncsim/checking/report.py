@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 PROVED, EXHAUSTED, SURVIVED, REFUTED = "PROVED", "EXHAUSTED", "SURVIVED", "REFUTED"
 GRANTED = "the kernel depends on nothing but its inputs, its windows and its signals"
 """What every proof takes for granted."""
+WHOLE = "what one operation writes lands whole (ldst:atom=1 or nic:atom=1 lets it land in pieces)"
+"""What a proof under a model that is late takes for granted besides, if no atom is named."""
 VERDICTS = (PROVED, EXHAUSTED, SURVIVED, REFUTED)
 
 
@@ -97,6 +99,11 @@ class Report:
         self.models = self.models or (self.case.memory,)
 
     @property
+    def granted(self) -> str:
+        """What a proof takes for granted, under the models that it is of."""
+        return f"{GRANTED}; {WHOLE}" if {"ldst", "nic"} & set(self.models) else GRANTED
+
+    @property
     def refuted(self) -> bool:
         """Whether something harmful was found."""
         return self.verdict == REFUTED
@@ -111,5 +118,5 @@ class Report:
             "findings": [finding.to_json() for finding in self.findings],
             "scope": self.scope, "notes": self.notes, "schedules": self.schedules, "one_run": self.one_run,
             "interrupted": self.interrupted, "later_calls": self.later or None,
-            "granted": GRANTED if self.verdict == PROVED else None,
+            "granted": self.granted if self.verdict == PROVED else None,
         }  # fmt: skip

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from asyncsim.checking.locate import is_shipped
 from asyncsim.checking.models import models_text
-from asyncsim.checking.report import GRANTED, PROVED
+from asyncsim.checking.report import PROVED
 from asyncsim.machine.site import shown_path
 from asyncsim.trace.finding import ATOMIC, RACE, SUM
 from asyncsim.trace.op import (
@@ -66,7 +66,7 @@ def report_text(
     lines = [f"{report.verdict}  {case_text(report.case, report.models)}"]
     lines += wrapped(_scope(report), width, "  ")
     if report.verdict == PROVED:
-        lines += wrapped(f"taken for granted: {GRANTED}", width, "  ")
+        lines += wrapped(f"taken for granted: {report.granted}", width, "  ")
     for number, finding in enumerate(report.findings, 1):
         lines += ["", *finding_lines(number, finding, report.case.kernel, width, replay or replay_line)]
     if report.notes:
