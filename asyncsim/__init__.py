@@ -3,12 +3,11 @@
 Write a kernel with `Window`, `Signal` and `kernel`; run it once with `simulate`.
 """
 
-from asyncsim.checking.audit import audit
-from asyncsim.checking.check import check
-from asyncsim.checking.explore import explore
-from asyncsim.checking.replay import replay
-from asyncsim.checking.report import Report
-from asyncsim.checking.shrink import shrink
+from asyncsim.checking.record.replay import replay
+from asyncsim.checking.verdict.check import check
+from asyncsim.checking.verdict.explore import explore
+from asyncsim.checking.verdict.report import Report
+from asyncsim.checking.witness.shrink import shrink
 from asyncsim.collectives import golden
 from asyncsim.collectives.all_reduce import all_reduce, two_phase_all_reduce
 from asyncsim.collectives.all_to_all import all_to_all, all_to_all_v
@@ -23,6 +22,7 @@ from asyncsim.machine.rank import Rank
 from asyncsim.machine.simulate import simulate
 from asyncsim.machine.stream import Stream, StreamBarrier
 from asyncsim.schedulers.fifo import Fifo
+from asyncsim.study.audit import audit
 from asyncsim.trace.declare import Group, Signal, Window
 from asyncsim.trace.errors import AsyncsimError, DivergenceError, KernelError, MisuseError, RefusedError, TraceError
 from asyncsim.trace.finding import RAW, WAR, WAW, Expected, Finding, Side

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from asyncsim import KernelError, Signal, Window
-from asyncsim.checking.replay import replay
-from asyncsim.checking.report import REFUTED
-from asyncsim.checking.symptoms import Symptoms
+from asyncsim.checking.diagnose.symptoms import Symptoms
+from asyncsim.checking.record.replay import replay
 from asyncsim.machine.case import Case
+from asyncsim.trace.finding import REFUTED
 from asyncsim.trace.token import decode
 
 box = Window("box", (1,), np.float32, initialised=True)

@@ -32,7 +32,7 @@ import numpy as np
 
 from asyncsim import WAR, Signal, Window, kernel
 from asyncsim.analysis.analyse import analyse
-from asyncsim.checking.outcome import Judge
+from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.machine.case import Case
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.fifo import Fifo

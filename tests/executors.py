@@ -8,8 +8,8 @@ from concurrent.futures import BrokenExecutor, Executor, Future
 from functools import cache
 
 from asyncsim import MisuseError, explore
-from asyncsim.checking.batch import Work
-from asyncsim.checking.parallel import Crew
+from asyncsim.checking.workers.batch import Work
+from asyncsim.checking.workers.pool import Crew
 from kernels.reduce_scatter import hand_no_epilogue
 
 RUNS = 60

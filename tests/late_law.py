@@ -12,7 +12,7 @@ from late_toy import JOIN, POLL, START, SYNC, TAKE, WAIT
 
 from asyncsim.analysis.analyse import analyse
 from asyncsim.certify.events import MODELS as CERTIFIED
-from asyncsim.checking.versions import Versions
+from asyncsim.checking.record.versions import Versions
 from asyncsim.trace.event import COMPLETE
 
 if TYPE_CHECKING:

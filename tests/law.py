@@ -11,7 +11,7 @@ from toy import COMPARING, POLL, TAKE, WAIT
 
 from asyncsim.analysis.analyse import analyse
 from asyncsim.analysis.group import EXAMPLES
-from asyncsim.checking.versions import Versions
+from asyncsim.checking.record.versions import Versions
 from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:

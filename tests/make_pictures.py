@@ -24,8 +24,8 @@ from playwright.sync_api import sync_playwright
 from rich.console import Console
 from rich.text import Text
 
-from asyncsim.checking.check import check
-from asyncsim.checking.locate import locate
+from asyncsim.checking.record.locate import locate
+from asyncsim.checking.verdict.check import check
 from asyncsim.cli.judge import coloured
 from asyncsim.trace.jsonl import read_trace
 from asyncsim.views.report import report_text

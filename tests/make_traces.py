@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.check import check
+from asyncsim.checking.verdict.check import check
 from asyncsim.machine.kernel import kernels_of
 from kernels import all_reduce, in_place, reduce_scatter, zero
 from kernels.field import CASES

@@ -1,7 +1,7 @@
 """A small mutation run: each central module is changed in one place at a time, and some test must notice.
 
 ``python tests/mutants.py`` (or ``make mutants``) prints the survivors, each with its line and the change, and
-ends with status 1 if there are any. Arguments are modules, ``checking/dpor.py``, or single lines of them,
+ends with status 1 if there are any. Arguments are modules, ``checking/search/dpor.py``, or single lines of them,
 ``machine/gate.py:203``. The tests of a module are those that see most of it in a few seconds. A mutant lives in
 a child of its own, which imports the changed source in the place of the file; it is killed by a failing test,
 or by the clock.
@@ -39,8 +39,8 @@ MODULES: dict[str, tuple[str, ...]] = {
     "analysis/signals.py": ("test_unequal", "test_theory_examples", "test_hang"),
     "analysis/steady.py": ("test_unequal", "test_theory_examples", "test_late_examples"),
     "analysis/lost.py": ("test_hang", "test_witness"),
-    "checking/dpor.py": ("test_exhaust_restart", "test_exhaust", "test_exhaust_split"),
-    "checking/outcome.py": ("test_judge", "test_outcome"),
+    "checking/search/dpor.py": ("test_exhaust_restart", "test_exhaust", "test_exhaust_split"),
+    "checking/diagnose/outcome.py": ("test_judge", "test_outcome"),
     "trace/jsonl_step.py": ("test_jsonl_same", "test_jsonl_damage", "test_jsonl_late_damage", "test_hang"),
 }
 """Of each module the tests, the quickest first."""

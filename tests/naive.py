@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from brute import COMPARE
 
-from asyncsim.checking.outcome import Judge
+from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.machine.case import Case
 from asyncsim.machine.kernel import Kernel
 from asyncsim.machine.simulate import simulate

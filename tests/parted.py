@@ -10,10 +10,10 @@ from programs import kernel_of
 from toy import parse
 
 from asyncsim import Case, Window, kernel
-from asyncsim.checking.below import search
-from asyncsim.checking.exhaust_parallel import Dividing
-from asyncsim.checking.outcome import Judge
-from asyncsim.checking.parallel import Crew
+from asyncsim.checking.diagnose.outcome import Judge
+from asyncsim.checking.workers.exhaust_parallel import Dividing
+from asyncsim.checking.workers.pool import Crew
+from asyncsim.checking.workers.subtree import search
 
 SIZES = (1, 2, 5, 20)
 """Into how many parts the tree is cut."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from asyncsim import Case, Fifo, Signal, Window, barrier, kernel, settle, simulate
-from asyncsim.checking.cost import Card, cost
-from asyncsim.checking.locate import locate
+from asyncsim.checking.record.locate import locate
+from asyncsim.study.cost import Card, cost
 from asyncsim.trace.price import Price
 
 PRICE = Price(alpha=1.0, beta=0.001, gamma=0.0)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import trio
 
-from asyncsim.checking.audit import Audited
-from asyncsim.checking.check import check
-from asyncsim.checking.locate import locate
-from asyncsim.checking.models import AUTO
-from asyncsim.checking.repair import repair
+from asyncsim.checking.record.locate import locate
+from asyncsim.checking.verdict.check import check
+from asyncsim.checking.verdict.models import AUTO
+from asyncsim.study.audit import Audited
+from asyncsim.study.repair import repair
 from asyncsim.views.audit import audit_text
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")

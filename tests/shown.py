@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from asyncsim import Case, Signal, Window, kernel, simulate
-from asyncsim.checking.locate import locate
+from asyncsim.checking.record.locate import locate
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.trace.jsonl import read_trace, write_trace
 

@@ -8,7 +8,7 @@ import pytest
 from asyncsim import Case, Fifo, KernelError, Signal, Window, check, explore, kernel, simulate
 from asyncsim.analysis.certificate import certificate
 from asyncsim.certify import certify
-from asyncsim.checking.replay import replay
+from asyncsim.checking.record.replay import replay
 from asyncsim.schedulers.pos import Pos
 from asyncsim.trace.finding import ATOMIC
 from asyncsim.trace.jsonl import read_trace, write_trace

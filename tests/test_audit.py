@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from audits import check_witnesses, guards, source, verdicts
 
-from asyncsim.checking.audit import audit
-from asyncsim.checking.check import check
-from asyncsim.checking.locate import locate
-from asyncsim.checking.report import PROVED, REFUTED
+from asyncsim.checking.record.locate import locate
+from asyncsim.checking.verdict.check import check
+from asyncsim.study.audit import audit
+from asyncsim.trace.finding import PROVED, REFUTED
 from asyncsim.views.audit import audit_text
 from kernels import all_reduce, recursive_doubling, reduce_scatter
 

@@ -10,9 +10,9 @@ from audits import source
 from command import run as run_command
 
 from asyncsim import KernelError
-from asyncsim.checking.audit import audit
-from asyncsim.checking.check import check
-from asyncsim.checking.report import PROVED, REFUTED
+from asyncsim.checking.verdict.check import check
+from asyncsim.study.audit import audit
+from asyncsim.trace.finding import PROVED, REFUTED
 from asyncsim.trace.jsonl import read_trace
 from asyncsim.views.audit import audit_text
 from kernels import reduce_scatter
@@ -89,6 +89,6 @@ def test_the_command_as_json():
 
 
 def test_the_command_stops_at_ctrl_c(monkeypatch):
-    monkeypatch.setattr("asyncsim.checking.audit.parts_of", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr("asyncsim.study.audit.parts_of", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
     result = run_command("audit", "reduce_scatter:builtin", "-P", "2,3", "--calls", "1")
     assert "interrupted; 1 of 2 were not audited" in result.stderr

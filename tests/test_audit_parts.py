@@ -5,9 +5,9 @@ from __future__ import annotations
 from audits import box, cell, check_witnesses, guards, numbers, verdicts
 
 from asyncsim import kernel
-from asyncsim.checking.audit import audit
-from asyncsim.checking.locate import locate
-from asyncsim.checking.report import EXHAUSTED, PROVED, REFUTED
+from asyncsim.checking.record.locate import locate
+from asyncsim.study.audit import audit
+from asyncsim.trace.finding import EXHAUSTED, PROVED, REFUTED
 from asyncsim.views.audit import audit_text
 from kernels import reduce_scatter
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from asyncsim import Case, Fifo, Signal, Window, explore, kernel, simulate
-from asyncsim.checking.behaviour import Behaviours, Taken, counts
-from asyncsim.checking.exhaust import exhaust
-from asyncsim.checking.outcome import Judge
-from asyncsim.checking.relation import Relation
-from asyncsim.checking.unseen import Seen
+from asyncsim.checking.diagnose.outcome import Judge
+from asyncsim.checking.search.dependence import Relation
+from asyncsim.checking.search.equivalence import Behaviours, Taken, counts
+from asyncsim.checking.search.estimate import Seen
+from asyncsim.checking.search.exhaust import exhaust
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.replay import Replay
 from asyncsim.schedulers.table import make
@@ -200,7 +200,8 @@ def test_pieces_of_torn_tiles_are_the_same_in_every_run():
 def test_the_number_of_a_behaviour_does_not_depend_on_the_process_or_on_what_came_before():
     program = (
         "from asyncsim import Case; from asyncsim.machine.direct import drive\n"
-        "from asyncsim.checking.behaviour import Behaviours, Taken; from asyncsim.schedulers.table import make\n"
+        "from asyncsim.checking.search.equivalence import Behaviours, Taken\n"
+        "from asyncsim.schedulers.table import make\n"
         "from asyncsim.trace.late import model_of; from kernels.reduce_scatter import hand\n"
         "t = Taken(make('random:seed=3')); drive(Case(hand, 2), t); print(Behaviours(model_of('sc')).of(t.ops))"
     )

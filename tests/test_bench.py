@@ -9,7 +9,10 @@ import os
 import pytest
 from click.testing import CliRunner
 
-from asyncsim.checking.figures import (
+from asyncsim.cli import bench
+from asyncsim.cli.main import main
+from asyncsim.machine.handover import handover
+from asyncsim.study.figures import (
     FULL,
     QUICK,
     Figure,
@@ -20,9 +23,6 @@ from asyncsim.checking.figures import (
     questions,
     step_figures,
 )
-from asyncsim.cli import bench
-from asyncsim.cli.main import main
-from asyncsim.machine.handover import handover
 from asyncsim.views.figures import figures_json, figures_markdown, figures_text
 
 TINY = Sizes(rounds=1, runs=1, handovers=10, checked=((2, 1),), grown=(2, 4))
@@ -47,7 +47,7 @@ def test_a_check_is_compared_with_its_reference_run_on_either_engine(ticks):
 
 
 def test_a_large_check_has_a_bound(ticks, monkeypatch):
-    monkeypatch.setattr("asyncsim.checking.figures.SMALL", 2)
+    monkeypatch.setattr("asyncsim.study.figures.SMALL", 2)
     assert {figure.wanted for figure in check_figures(2, clock=ticks)} == {"≤ 2"}
 
 

@@ -22,8 +22,8 @@ from asyncsim import Case, Fifo, KernelError, MisuseError, simulate
 from asyncsim.analysis.analyse import analyse
 from asyncsim.analysis.certificate import certificate
 from asyncsim.certify import certify
-from asyncsim.checking.check import check
-from asyncsim.checking.locate import all_kernels
+from asyncsim.checking.record.locate import all_kernels
+from asyncsim.checking.verdict.check import check
 from asyncsim.trace.event import COMPLETE
 from kernels import reduce_scatter
 

@@ -1,7 +1,8 @@
 """Ctrl-C in a check: what the analysis has found by then is told, and a proof that was made stays one."""
 
 from asyncsim import check
-from asyncsim.checking import second, suspects
+from asyncsim.checking.verdict import probe as second
+from asyncsim.checking.verdict import suspects
 from kernels.reduce_scatter import builtin, no_post_barrier
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from command import GOOD, ROOT, run, start_process
 
-from asyncsim.checking.footprint import BESIDE, COMPACT_STEP, EVENT_STEP, footprint, is_compact
-from asyncsim.checking.stage import Stage
-from asyncsim.checking.tally import Progress
+from asyncsim.checking.record.footprint import BESIDE, COMPACT_STEP, EVENT_STEP, footprint, is_compact
+from asyncsim.checking.record.stage import Stage
+from asyncsim.checking.search.tally import Progress
 from asyncsim.cli import room, ticker
 from asyncsim.machine import free as memory
 from asyncsim.machine.case import Case
@@ -23,8 +23,8 @@ from kernels.reduce_scatter import builtin
 
 MEASURE = """
 import json, sys
-from asyncsim.checking.check import check
-from asyncsim.checking.locate import locate
+from asyncsim.checking.verdict.check import check
+from asyncsim.checking.record.locate import locate
 
 def highest():
     lines = open("/proc/self/status").read().splitlines()

@@ -15,8 +15,8 @@ import threading
 import pytest
 from command import GOOD, ROOT, Terminal
 
-from asyncsim.checking.stage import Stage
-from asyncsim.checking.tally import Progress
+from asyncsim.checking.record.stage import Stage
+from asyncsim.checking.search.tally import Progress
 from asyncsim.cli import progress as page
 from asyncsim.cli import ticker
 from asyncsim.cli.progress import Pace, clock, progress_bar

@@ -9,9 +9,9 @@ import pytest
 from command import run
 
 from asyncsim import Signal, Window, check, kernel
-from asyncsim.checking import suspects
-from asyncsim.checking.keep import Keeper
-from asyncsim.checking.stage import Stage
+from asyncsim.checking.record.stage import Stage
+from asyncsim.checking.search.keep import Keeper
+from asyncsim.checking.verdict import suspects
 from kernels.reduce_scatter import builtin, no_post_barrier
 
 x = Window("x", (4,), initialised=True)

@@ -9,7 +9,7 @@ import pytest
 
 from asyncsim import Signal, Window, check, kernel
 from asyncsim.analysis.certificate import operations_lines
-from asyncsim.checking.claim import claim_denied
+from asyncsim.checking.record.claim import claim_denied
 
 DATA = Window("data", (2,), np.int32)
 FLAG = Signal("flag", (1,))

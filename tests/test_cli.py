@@ -11,13 +11,14 @@ from click.testing import CliRunner
 from command import BAD, GOOD, Terminal, last_line, run, token_of
 
 import asyncsim
-from asyncsim.checking.explore import Progress
-from asyncsim.checking.locate import locate
-from asyncsim.checking.report import PROVED, REFUTED, Report
+from asyncsim.checking.record.locate import locate
+from asyncsim.checking.verdict.explore import Progress
+from asyncsim.checking.verdict.report import Report
 from asyncsim.cli import check as check_module
 from asyncsim.cli import progress as progress_module
 from asyncsim.cli.main import main
 from asyncsim.machine.case import Case
+from asyncsim.trace.finding import PROVED, REFUTED
 from asyncsim.trace.jsonl import read_trace
 
 

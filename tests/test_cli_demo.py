@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from command import BAD, GOOD, Terminal, last_line, replay_arguments, run
 
-from asyncsim.checking.locate import locate
-from asyncsim.checking.report import PROVED, REFUTED, Report
+from asyncsim.checking.record.locate import locate
+from asyncsim.checking.verdict.report import Report
 from asyncsim.cli import demo as demo_module
 from asyncsim.cli import progress as progress_module
 from asyncsim.machine.case import Case
-from asyncsim.trace.finding import Finding
+from asyncsim.trace.finding import PROVED, REFUTED, Finding
 
 
 def test_the_demo_gives_what_is_known_and_a_line_that_replays(tmp_path, monkeypatch):

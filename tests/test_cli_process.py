@@ -8,7 +8,7 @@ import time
 
 from command import BAD, GOOD, replay_arguments, run, run_process, start_process
 
-from asyncsim.checking.report import REFUTED
+from asyncsim.trace.finding import REFUTED
 from asyncsim.trace.jsonl import read_trace
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from command import BAD, KERNELS, last_line, replay_arguments, run, token_of
 
-from asyncsim.checking.locate import locate
-from asyncsim.checking.report import REFUTED
+from asyncsim.checking.record.locate import locate
 from asyncsim.cli import recorded
 from asyncsim.frontends.torch_dist import replayed
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.fifo import Fifo
+from asyncsim.trace.finding import REFUTED
 from asyncsim.trace.jsonl import read_trace, write_trace
 
 

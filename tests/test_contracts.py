@@ -8,7 +8,7 @@ from asyncsim.analysis.analyse import analyse
 from asyncsim.analysis.deadlock import deadlock
 from asyncsim.analysis.linear import in_fair_order, in_given_order
 from asyncsim.analysis.streams import Streams
-from asyncsim.checking.check import check
+from asyncsim.checking.verdict.check import check
 
 
 def adding(*amounts, start=0):

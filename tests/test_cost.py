@@ -8,8 +8,8 @@ from priced import PRICE, SIZES, box, card, flag, only_a_barrier, trace_of
 
 from asyncsim import MisuseError, Set, Signal, kernel
 from asyncsim.analysis.cost import costs, critical_path
-from asyncsim.checking.cost import ALGORITHMS, cost
-from asyncsim.checking.locate import locate
+from asyncsim.checking.record.locate import locate
+from asyncsim.study.cost import ALGORITHMS, cost
 from asyncsim.trace.price import Price
 
 # Exactly: N is the bytes of the whole input of one rank.

@@ -12,8 +12,8 @@ from command import run
 from priced import PRICE, box, card, flag, only_a_barrier
 
 from asyncsim import MisuseError, golden, kernel
-from asyncsim.checking.cost import ALGORITHMS, algorithms, bound_of, collective_of, compare, cost, resized
-from asyncsim.checking.locate import locate
+from asyncsim.checking.record.locate import locate
+from asyncsim.study.cost import ALGORITHMS, algorithms, bound_of, collective_of, compare, cost, resized
 from asyncsim.trace.price import Price
 from asyncsim.views.cost import card_text, comparison_text
 

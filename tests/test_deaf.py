@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from asyncsim.checking.deaf import Deaf, ctrl_c_afterwards, lasting_deafness
+from asyncsim.checking.record.interrupts import Deaf, ctrl_c_afterwards, lasting_deafness
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends this process a signal, as a terminal does")
 
@@ -50,7 +50,7 @@ def test_in_a_block_deafness_lasts_to_its_end():
 def test_who_was_deaf_in_a_block_is_so_again_while_the_process_ends():
     program = (
         "import atexit, signal\n"
-        "from asyncsim.checking.deaf import Deaf, lasting_deafness\n"
+        "from asyncsim.checking.record.interrupts import Deaf, lasting_deafness\n"
         "atexit.register(lambda: print(signal.getsignal(signal.SIGINT)))\n"  # the last that was registered is first
         "with lasting_deafness():\n"
         "    Deaf().begin()\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from wrong_results import SIZE, blocks, case, chunks, integer_rows, maxima, said, stacked
 
-from asyncsim.checking.diagnose import HYPOTHESES
+from asyncsim.checking.diagnose.hypotheses import HYPOTHESES
 from asyncsim.machine.case import MISSING
 
 

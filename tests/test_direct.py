@@ -21,7 +21,7 @@ from everything_late import late
 from schedules import Scripted
 
 from asyncsim import Case, Fifo, KernelError, MisuseError, Signal, Window, check, explore, kernel, replay, simulate
-from asyncsim.checking.locate import all_kernels
+from asyncsim.checking.record.locate import all_kernels
 from asyncsim.cli.main import main
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.replay import Replay

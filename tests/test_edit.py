@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncsim import Group, KernelError, MisuseError, Signal, TraceError, Window, barrier, kernel, simulate
-from asyncsim.checking.check import check
-from asyncsim.checking.replay import replay
-from asyncsim.checking.report import PROVED, REFUTED
+from asyncsim.checking.record.replay import replay
+from asyncsim.checking.verdict.check import check
 from asyncsim.machine.case import Case
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.schedulers.random import Random
 from asyncsim.trace.edit import Edit, edit_of
+from asyncsim.trace.finding import PROVED, REFUTED
 from asyncsim.trace.jsonl import read_trace, write_trace
 from asyncsim.trace.token import Token, decode, encode
 from kernels import reduce_scatter

@@ -25,7 +25,7 @@ from asyncsim import (
     simulate,
     two_phase_all_reduce,
 )
-from asyncsim.checking.worked import OPS, work
+from asyncsim.study.worked import OPS, work
 from asyncsim.trace.declare import dtype_of
 from asyncsim.views.worked import worked_text
 

@@ -8,11 +8,11 @@ from itertools import islice
 
 import pytest
 
-from asyncsim.checking.keep import Keeper
-from asyncsim.checking.locate import all_kernels
-from asyncsim.checking.outcome import Judge
-from asyncsim.checking.plan import seeded_plan
-from asyncsim.checking.sampling import Sampling
+from asyncsim.checking.diagnose.outcome import Judge
+from asyncsim.checking.record.locate import all_kernels
+from asyncsim.checking.search.keep import Keeper
+from asyncsim.checking.search.plan import seeded_plan
+from asyncsim.checking.search.sampling import Sampling
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.fifo import Fifo

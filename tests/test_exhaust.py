@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from asyncsim import Case, DivergenceError, Fifo, MisuseError, Set, Signal, Window, kernel, simulate
-from asyncsim.checking.check import check
-from asyncsim.checking.exhaust import Exhausting, exhaust
-from asyncsim.checking.outcome import Judge
+from asyncsim.checking.diagnose.outcome import Judge
+from asyncsim.checking.search.exhaust import Exhausting, exhaust
+from asyncsim.checking.verdict.check import check
 from asyncsim.schedulers.replay import Replay
 from kernels import all_reduce, reduce_scatter
 from kernels.field import not_bugs

@@ -16,13 +16,13 @@ from parted import divided
 from processes import alive, children
 
 from asyncsim import Case, explore
-from asyncsim.checking import exhaust_parallel as module
-from asyncsim.checking.below import search
-from asyncsim.checking.exhaust import exhaust
-from asyncsim.checking.exhaust_parallel import Dividing
-from asyncsim.checking.keep import Keeper
-from asyncsim.checking.outcome import Judge
-from asyncsim.checking.parallel import Crew
+from asyncsim.checking.diagnose.outcome import Judge
+from asyncsim.checking.search.exhaust import exhaust
+from asyncsim.checking.search.keep import Keeper
+from asyncsim.checking.workers import exhaust_parallel as module
+from asyncsim.checking.workers.exhaust_parallel import Dividing
+from asyncsim.checking.workers.pool import Crew
+from asyncsim.checking.workers.subtree import search
 from asyncsim.machine.simulate import Blocking
 from asyncsim.trace.jsonl import read_trace
 from kernels import reduce_scatter
@@ -93,7 +93,7 @@ def test_a_second_ctrl_c_does_not_lose_what_parts_have_shown(monkeypatch, at):
 def test_one_process_is_deaf_to_a_second_ctrl_c_until_its_report_is_made(monkeypatch):
     monkeypatch.setattr(Keeper, "_name", lambda *_: ctrl_c() or "witness.jsonl")
     seen = []
-    monkeypatch.setattr("asyncsim.checking.exhaustive._scope", lambda *_, **__: seen.append(ctrl_c()) or "")
+    monkeypatch.setattr("asyncsim.checking.verdict.exhaustive._scope", lambda *_, **__: seen.append(ctrl_c()) or "")
     report = explore(MANY.kernel, ranks=4, exhaustive=True, engine="direct", budget=400, progress=ctrl_c_at(9))
     assert (report.schedules, report.interrupted, len(seen)) == (10, True, 1)
 

@@ -18,11 +18,11 @@ from late_programs import program_number
 from late_runs import MEMORIES, Names, kernel_of
 from late_toy import parse
 
-from asyncsim.checking.exhaust import exhaust
-from asyncsim.checking.met import Meetings
-from asyncsim.checking.outcome import Judge
-from asyncsim.checking.relation import Relation
-from asyncsim.checking.underway import Underway
+from asyncsim.checking.diagnose.outcome import Judge
+from asyncsim.checking.search.coenabled import Meetings
+from asyncsim.checking.search.dependence import Relation
+from asyncsim.checking.search.exhaust import exhaust
+from asyncsim.checking.search.pending import Underway
 from asyncsim.machine.case import Case
 from asyncsim.trace.finding import RACE
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from late_brute import Final
     from late_toy import Program
 
-    from asyncsim.checking.exhaust import Exhausted
+    from asyncsim.checking.search.exhaust import Exhausted
     from asyncsim.machine.case import Run
 
 ORDINARY, THOROUGH = 1_220, 20_000

@@ -17,12 +17,12 @@ from naive import ANYTHING, LATE, EverySchedule, case_of, draw, end_of, every_en
 from programs import FAMILIES, kernel_of, program_number
 from toy import parse
 
-from asyncsim.checking.behaviour import Behaviours, Taken, counts
-from asyncsim.checking.dpor import Branching, Tree
-from asyncsim.checking.exhaust import Exhausting, Walk, exhaust
-from asyncsim.checking.met import SIGNAL_RACE, Meetings
-from asyncsim.checking.outcome import Judge
-from asyncsim.checking.relation import Relation
+from asyncsim.checking.diagnose.outcome import Judge
+from asyncsim.checking.search.coenabled import SIGNAL_RACE, Meetings
+from asyncsim.checking.search.dependence import Relation
+from asyncsim.checking.search.dpor import Branching, Tree
+from asyncsim.checking.search.equivalence import Behaviours, Taken, counts
+from asyncsim.checking.search.exhaust import Exhausting, Walk, exhaust
 from asyncsim.machine.case import Case
 from asyncsim.machine.direct import drive
 from asyncsim.machine.simulate import simulate

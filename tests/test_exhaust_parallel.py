@@ -13,11 +13,11 @@ from executors import Here
 from parted import BUDGET, case_of_text, divided, storing, storing_case
 
 from asyncsim import DivergenceError, MisuseError, Window, explore, kernel, replay
-from asyncsim.checking import exhaust_parallel as module
-from asyncsim.checking.below import Below, search
-from asyncsim.checking.exhaust_parallel import Dividing, exhaust_parallel
-from asyncsim.checking.outcome import Judge
-from asyncsim.checking.parallel import Crew
+from asyncsim.checking.diagnose.outcome import Judge
+from asyncsim.checking.workers import exhaust_parallel as module
+from asyncsim.checking.workers.exhaust_parallel import Dividing, exhaust_parallel
+from asyncsim.checking.workers.pool import Crew
+from asyncsim.checking.workers.subtree import Below, search
 from asyncsim.cli.main import main
 from asyncsim.machine.case import Case
 from asyncsim.trace.token import decode

@@ -16,11 +16,11 @@ from naive import ANYTHING, LATE, case_of, draw, end_of, every_end
 from parted import BUDGET, SIZES, divided, facts, storing_case
 from programs import FAMILIES, kernel_of, program_number
 
-from asyncsim.checking import exhaust_parallel as module
-from asyncsim.checking import split as splitting
-from asyncsim.checking.dpor import Branching
-from asyncsim.checking.exhaust import exhaust
-from asyncsim.checking.outcome import Judge
+from asyncsim.checking.diagnose.outcome import Judge
+from asyncsim.checking.search.dpor import Branching
+from asyncsim.checking.search.exhaust import exhaust
+from asyncsim.checking.workers import exhaust_parallel as module
+from asyncsim.checking.workers import split as splitting
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import Blocking
 

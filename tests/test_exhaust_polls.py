@@ -7,9 +7,9 @@ import pytest
 from naive import case_of, end_of, every_end
 
 from asyncsim import Case, Window, check, kernel
-from asyncsim.checking.contents import MOST
-from asyncsim.checking.exhaust import exhaust
-from asyncsim.checking.outcome import Judge
+from asyncsim.checking.diagnose.outcome import Judge
+from asyncsim.checking.search.contents import MOST
+from asyncsim.checking.search.exhaust import exhaust
 
 packets = Window("packets", (3, "P"), np.int64, initialised=True)
 

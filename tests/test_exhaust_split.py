@@ -7,12 +7,12 @@ import pytest
 from parted import BUDGET, SIZES, case_of_text, divided, facts, storing_case
 
 from asyncsim import DivergenceError, Signal, Window, kernel
-from asyncsim.checking import split as splitting
-from asyncsim.checking.exhaust import Exhausting, exhaust
-from asyncsim.checking.exhaust_parallel import Dividing
-from asyncsim.checking.outcome import Judge
-from asyncsim.checking.prefixes import Learnt, Prefix, Step
-from asyncsim.checking.split import split
+from asyncsim.checking.diagnose.outcome import Judge
+from asyncsim.checking.search.exhaust import Exhausting, exhaust
+from asyncsim.checking.search.prefixes import Learnt, Prefix, Step
+from asyncsim.checking.workers import split as splitting
+from asyncsim.checking.workers.exhaust_parallel import Dividing
+from asyncsim.checking.workers.split import split
 from asyncsim.machine.case import Case
 
 data = Window("data", (1,), np.int64, initialised=True)

@@ -6,7 +6,7 @@ import pkgutil
 import pytest
 
 import kernels.field
-from asyncsim.checking.check import check
+from asyncsim.checking.verdict.check import check
 from asyncsim.machine.kernel import kernels_of
 from kernels.field import CASES, f04_eq_wait_overshot, f27_flag_overtakes_data, not_bugs
 

@@ -16,11 +16,11 @@ from programs import FAMILIES, kernel_of, program_number
 from told import PAIRED, beside_a_race, is_inverted, random_case, slips
 from toy import parse
 
-from asyncsim.checking import suspects
-from asyncsim.checking.check import check
-from asyncsim.checking.locate import all_kernels, locate
-from asyncsim.checking.outcome import Judge
-from asyncsim.checking.swapped import Own
+from asyncsim.checking.diagnose.outcome import Judge
+from asyncsim.checking.record.locate import all_kernels, locate
+from asyncsim.checking.verdict import suspects
+from asyncsim.checking.verdict.check import check
+from asyncsim.checking.witness.swapped import Own
 from asyncsim.cli.demo import SHOWN
 from asyncsim.machine.case import Case
 from asyncsim.machine.direct import drive

@@ -19,7 +19,7 @@ from test_theory_examples import judged
 from asyncsim import Case, Fifo, Rank, Signal, SignalView, Window, WindowView, check, kernel, simulate
 from asyncsim.analysis import polls
 from asyncsim.analysis.analyse import analyse
-from asyncsim.checking.versions import Versions
+from asyncsim.checking.record.versions import Versions
 from asyncsim.cli.main import main
 
 # On toy programs, against brute force: `poll x >= 3` asks whether the third operation stored, or a later one.

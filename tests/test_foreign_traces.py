@@ -13,9 +13,9 @@ from command import run
 
 from asyncsim import Case, TraceError, simulate
 from asyncsim.analysis.linear import NoOrderError, in_fair_order
-from asyncsim.checking.explain import explain, read_run
-from asyncsim.checking.locate import locate
+from asyncsim.checking.record.locate import locate
 from asyncsim.schedulers.table import make
+from asyncsim.study.explain import explain, read_run
 from asyncsim.trace.jsonl import read_trace, write_trace
 from asyncsim.trace.jsonl_read import survey_trace
 

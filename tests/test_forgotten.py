@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from asyncsim import Case, Fifo, KernelError, MisuseError, Signal, Window, barrier, kernel, simulate
-from asyncsim.checking.check import check
-from asyncsim.checking.explore import explore
+from asyncsim.checking.verdict.check import check
+from asyncsim.checking.verdict.explore import explore
 from asyncsim.schedulers.table import make
 
 WINDOW = Window("window", (2,), np.float32)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from asyncsim import RAW, WAR, Group, MisuseError, Signal, Window, World, barrier, kernel, settle, simulate
-from asyncsim.checking.check import check
+from asyncsim.checking.verdict.check import check
 from asyncsim.machine.case import Case
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.trace.errors import KernelError

@@ -16,7 +16,7 @@ from click.shell_completion import get_completion_class
 from command import GOOD, ROOT, run, run_process
 from pages import DOCS, blocks_of
 
-from asyncsim.checking.locate import kernel_names
+from asyncsim.checking.record.locate import kernel_names
 from asyncsim.cli.main import main
 
 ENV = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}

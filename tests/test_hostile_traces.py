@@ -13,10 +13,10 @@ import pytest
 from command import start_process
 
 from asyncsim import DivergenceError, KernelError, MisuseError, TraceError
-from asyncsim.checking.compare import compare_traces
-from asyncsim.checking.explain import explain, read_run
-from asyncsim.checking.locate import is_shipped, locate
-from asyncsim.checking.replay import replay
+from asyncsim.checking.record.locate import is_shipped, locate
+from asyncsim.checking.record.replay import replay
+from asyncsim.study.compare import compare_traces
+from asyncsim.study.explain import explain, read_run
 from asyncsim.trace.jsonl import read_trace, write_trace
 from asyncsim.trace.jsonl_read import survey_trace
 from asyncsim.views.explain import explanation_text

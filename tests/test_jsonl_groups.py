@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from asyncsim import DivergenceError, Group, Signal, TraceError, Window, barrier, kernel, settle, simulate
 from asyncsim.analysis.analyse import analyse
-from asyncsim.checking.check import check
-from asyncsim.checking.replay import replay
+from asyncsim.checking.record.replay import replay
+from asyncsim.checking.verdict.check import check
 from asyncsim.machine.case import Case
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.schedulers.random import Random

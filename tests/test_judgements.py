@@ -7,11 +7,11 @@ import itertools
 import pytest
 
 from asyncsim.analysis.analyse import analyse
-from asyncsim.checking.check import check
-from asyncsim.checking.explore import explore
-from asyncsim.checking.locate import all_kernels
-from asyncsim.checking.outcome import Judge
-from asyncsim.checking.shrink import shrink
+from asyncsim.checking.diagnose.outcome import Judge
+from asyncsim.checking.record.locate import all_kernels
+from asyncsim.checking.verdict.check import check
+from asyncsim.checking.verdict.explore import explore
+from asyncsim.checking.witness.shrink import shrink
 from asyncsim.machine.case import Case, Run
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.fifo import Fifo

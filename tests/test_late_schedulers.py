@@ -10,7 +10,7 @@ import pytest
 from played import CELL, KNOWN
 
 from asyncsim import Case, MisuseError, kernel, simulate
-from asyncsim.checking.shrink import segments_of, shrink
+from asyncsim.checking.witness.shrink import segments_of, shrink
 from asyncsim.schedulers.replay import Replay
 from asyncsim.schedulers.script import Script
 from asyncsim.schedulers.table import make

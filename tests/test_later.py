@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from asyncsim import Signal, Window, check, kernel
-from asyncsim.checking.locate import locate
+from asyncsim.checking.record.locate import locate
 from asyncsim.machine.calluse import CallUse
 from asyncsim.views.report import report_text
 from kernels.reduce_scatter import builtin, double_buffer, hand, no_post_barrier
@@ -126,7 +126,7 @@ def test_a_kernel_that_cannot_be_called_once_more_is_judged_for_its_calls_only()
 @pytest.fixture
 def many(monkeypatch):
     """Let six ranks be many."""
-    monkeypatch.setattr("asyncsim.checking.suspects.MANY_RANKS", 6)
+    monkeypatch.setattr("asyncsim.checking.verdict.suspects.MANY_RANKS", 6)
     monkeypatch.setattr("asyncsim.machine.course.COMPACT_RANKS", 6)
 
 

@@ -8,8 +8,8 @@ import textwrap
 import pytest
 from command import KERNELS, run_process
 
-from asyncsim.checking import locate as page
-from asyncsim.checking.locate import all_kernels, is_shipped, locate
+from asyncsim.checking.record import locate as page
+from asyncsim.checking.record.locate import all_kernels, is_shipped, locate
 from asyncsim.machine.case import Case
 from asyncsim.machine.kernel import Kernel
 from asyncsim.machine.simulate import simulate

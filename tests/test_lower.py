@@ -11,8 +11,8 @@ import pytest
 from command import run
 
 from asyncsim import MisuseError, Set, Signal, Window, kernel
-from asyncsim.checking.locate import locate
-from asyncsim.checking.lower import LEFT, RIGHT, SAME, lower, side_by_side
+from asyncsim.checking.record.locate import locate
+from asyncsim.study.lower import LEFT, RIGHT, SAME, lower, side_by_side
 from asyncsim.views.lower import diff_text, lower_text
 from kernels import reduce_scatter
 

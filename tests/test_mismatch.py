@@ -5,8 +5,8 @@ import pytest
 
 from asyncsim import MisuseError, Signal, Window, barrier, kernel, simulate
 from asyncsim.analysis.mismatch import call_mismatches
-from asyncsim.checking.check import check
-from asyncsim.checking.symptoms import Symptoms
+from asyncsim.checking.diagnose.symptoms import Symptoms
+from asyncsim.checking.verdict.check import check
 from asyncsim.machine.case import Case
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.trace.errors import KernelError

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from asyncsim import Case, Signal, Window, barrier, kernel
-from asyncsim.checking.narrow import sixteen_bits
+from asyncsim.checking.diagnose.narrow import sixteen_bits
 
 SIZE = 3
 

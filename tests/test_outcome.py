@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from asyncsim import Signal, Window, barrier, kernel, simulate
-from asyncsim.checking.check import check
-from asyncsim.checking.explore import explore
-from asyncsim.checking.outcome import Judge, compare
+from asyncsim.checking.diagnose.outcome import Judge, compare
+from asyncsim.checking.verdict.check import check
+from asyncsim.checking.verdict.explore import explore
 from asyncsim.machine.case import MISSING, Case
 from asyncsim.schedulers.fifo import Fifo
 

@@ -11,10 +11,10 @@ from command import GOOD, run
 from outside_state import CHANGING, STILL, X, kernel_of
 
 from asyncsim import check, explore, kernel
-from asyncsim.checking.held import MOST_PARTS, _of_iterator, add_contents
-from asyncsim.checking.outside import Between, Outside
-from asyncsim.checking.reached import reached_by
-from asyncsim.checking.report import GRANTED
+from asyncsim.checking.record.outside import Between, Outside
+from asyncsim.checking.record.snapshot import MOST_PARTS, _of_iterator, add_contents
+from asyncsim.checking.record.variables import reached_by
+from asyncsim.checking.verdict.report import GRANTED
 from asyncsim.schedulers.fifo import Fifo
 
 
@@ -178,7 +178,7 @@ def test_every_proof_says_what_it_takes_for_granted():
 
 @pytest.mark.parametrize("name", ["reduce_scatter:builtin", "all_reduce:mesh", "ring:all_reduce", "zero:zero3"])
 def test_ordinary_kernels_reach_nothing_so_nothing_is_looked_at(name):
-    from asyncsim.checking.locate import all_kernels  # noqa: PLC0415 - imports all of them
+    from asyncsim.checking.record.locate import all_kernels  # noqa: PLC0415 - imports all of them
 
     known = all_kernels()
     judged = known.get(name) or next(iter(known.values()))

@@ -13,7 +13,7 @@ from command import run
 from shown import EVERY, HANG, LATE, RACE, SCRIPT, hostile, large, small_trace, text_of
 
 from asyncsim import Case, Window, kernel, simulate
-from asyncsim.checking.locate import locate
+from asyncsim.checking.record.locate import locate
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.trace.jsonl import read_trace
 from asyncsim.views.timeline import timeline_of

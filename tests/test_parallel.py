@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from executors import RUNS, Here, Late, text_of, undisturbed
 
 from asyncsim import MisuseError, Signal, Window, explore, kernel, replay
-from asyncsim.checking.outcome import Judge
-from asyncsim.checking.parallel import Crew, cores
+from asyncsim.checking.diagnose.outcome import Judge
+from asyncsim.checking.workers.pool import Crew, cores
 from asyncsim.cli.main import main
 from asyncsim.trace.jsonl import read_trace
 from asyncsim.trace.token import decode
@@ -57,7 +57,7 @@ def test_results_that_were_met_before_are_not_judged_again_and_the_report_is_the
     assert text_of(explore(hand_no_epilogue, ranks=3, runs=RUNS)) == undisturbed()
     few = len(judged)
     assert 0 < few < RUNS
-    monkeypatch.setattr("asyncsim.checking.sampler._MOST_KNOWN", 1)
+    monkeypatch.setattr("asyncsim.checking.search.sampler._MOST_KNOWN", 1)
     assert text_of(explore(hand_no_epilogue, ranks=3, runs=RUNS)) == undisturbed()
     assert len(judged) - few > few
 
@@ -90,7 +90,7 @@ def test_as_many_jobs_as_cores():
         return Crew(jobs, Here())
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("asyncsim.checking.explore.Crew", crew)
+        patch.setattr("asyncsim.checking.verdict.explore.Crew", crew)
         patch.setattr("asyncsim.cli.explore.cores", lambda: 3)
         assert (
             CliRunner().invoke(main, ["explore", "reduce_scatter:builtin", "--runs", "5", "--jobs", "auto"]).exit_code

@@ -12,7 +12,7 @@ import pytest
 from executors import EXPLORE, Here
 
 from asyncsim import explore
-from asyncsim.checking.parallel import Crew
+from asyncsim.checking.workers.pool import Crew
 from kernels.reduce_scatter import hand
 
 
@@ -21,7 +21,7 @@ def test_ctrl_c_before_the_first_batch_says_that_nothing_was_run(monkeypatch):
         def submit(self, batch):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("asyncsim.checking.explore.Crew", lambda *_: Cut(2, Here()))
+    monkeypatch.setattr("asyncsim.checking.verdict.explore.Crew", lambda *_: Cut(2, Here()))
     report = explore(hand, ranks=2, runs=100, jobs=2)
     assert report.interrupted
     assert report.scope.startswith("no schedule was run, of 100 to be sampled (")
@@ -42,7 +42,7 @@ def test_a_second_ctrl_c_does_not_lose_the_report():
             return super().submit(batch)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("asyncsim.checking.explore.Crew", lambda *_: Stopping(2, Here()))
+        patch.setattr("asyncsim.checking.verdict.explore.Crew", lambda *_: Stopping(2, Here()))
         report = explore(hand, ranks=2, runs=40, jobs=2)
     assert report.interrupted
     assert " of 40 schedules sampled" in report.scope

@@ -10,8 +10,8 @@ import pytest
 from executors import Here, work_of
 
 from asyncsim import MisuseError, Signal, explore, kernel
-from asyncsim.checking.batch import Batch, run_batch, travelling
-from asyncsim.checking.locate import locate
+from asyncsim.checking.record.locate import locate
+from asyncsim.checking.workers.batch import Batch, run_batch, travelling
 from kernels.reduce_scatter import hand
 
 cell = Signal("cell", (1,))
@@ -86,7 +86,7 @@ def test_a_worker_does_not_start_workers(monkeypatch):
         def is_set(self):
             return False
 
-    monkeypatch.setattr("asyncsim.checking.batch._stops", [Told()])
+    monkeypatch.setattr("asyncsim.checking.workers.batch._stops", [Told()])
     with pytest.raises(MisuseError, match="put the call under: if __name__"):
         explore(hand, jobs=2)
     whole = run_batch(Batch(work_of(hand), 3, ("fifo", "random:seed=1")))

@@ -7,7 +7,7 @@ import re
 import pytest
 
 import asyncsim.testing
-from asyncsim.checking.locate import locate
+from asyncsim.checking.record.locate import locate
 from asyncsim.pytest_plugin import collecting, judging, replaying, sections  # before pytester takes modules away again
 
 pytest_plugins = ["pytester"]

@@ -8,10 +8,12 @@ from click.testing import CliRunner
 from executors import Here
 
 from asyncsim import Case, Set, Signal, Window, check, explore, kernel, replay
-from asyncsim.checking import exhaust_parallel, looking, settling
-from asyncsim.checking.ends import NOT_FOLLOWED, Ends
-from asyncsim.checking.exhaust import exhaust
-from asyncsim.checking.outcome import Judge
+from asyncsim.checking.diagnose.outcome import Judge
+from asyncsim.checking.search import looking
+from asyncsim.checking.search.ends import NOT_FOLLOWED, Ends
+from asyncsim.checking.search.exhaust import exhaust
+from asyncsim.checking.verdict import settling
+from asyncsim.checking.workers import exhaust_parallel
 from asyncsim.cli.main import main
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.fifo import Fifo

@@ -6,10 +6,10 @@ import planted
 import pytest
 from repairs import changed, looked_for, pasted, printed
 
-from asyncsim.checking import repair as repairing
-from asyncsim.checking.check import check
-from asyncsim.checking.locate import all_kernels, locate
-from asyncsim.checking.report import PROVED, REFUTED
+from asyncsim.checking.record.locate import all_kernels, locate
+from asyncsim.checking.verdict.check import check
+from asyncsim.study import repair as repairing
+from asyncsim.trace.finding import PROVED, REFUTED
 from asyncsim.views.audit import audit_text
 
 EXHIBITS = {name: kernel for name, kernel in all_kernels().items() if kernel.finds}

@@ -12,7 +12,7 @@ import pytest
 from everything_late import late
 
 from asyncsim import Case, DivergenceError, KernelError, MisuseError, Signal, Window, kernel, simulate
-from asyncsim.checking.replay import replay
+from asyncsim.checking.record.replay import replay
 from asyncsim.machine.kernel import Kernel
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.schedulers.random import Random

@@ -6,12 +6,12 @@ import shlex
 
 import pytest
 
-from asyncsim.checking.locate import locate
-from asyncsim.checking.report import PROVED, REFUTED, Report
+from asyncsim.checking.record.locate import locate
+from asyncsim.checking.verdict.report import Report
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.fifo import Fifo
-from asyncsim.trace.finding import Finding, Side
+from asyncsim.trace.finding import PROVED, REFUTED, Finding, Side
 from asyncsim.views.report import finding_title, replay_line, report_text, source_line, verdict_line
 from asyncsim.views.run import run_text
 from asyncsim.views.table import table_text

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from asyncsim import MisuseError, TraceError, explore
-from asyncsim.checking.batch import Batch, Work, run_batch
-from asyncsim.checking.part import Part
-from asyncsim.checking.resume import Journal
+from asyncsim.checking.search.shard import Part
+from asyncsim.checking.workers.batch import Batch, Work, run_batch
+from asyncsim.checking.workers.journal import Journal
 from asyncsim.cli.main import main
 from kernels.reduce_scatter import builtin, hand, hand_no_epilogue
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from asyncsim import Case, MisuseError, Signal, Window, kernel, simulate
-from asyncsim.checking.explore import explore
+from asyncsim.checking.verdict.explore import explore
 from asyncsim.schedulers.surw import Surw
 from asyncsim.schedulers.table import make
 from kernels.reduce_scatter import builtin, no_post_barrier

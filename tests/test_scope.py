@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from asyncsim import Case, Signal, check, kernel
-from asyncsim.checking.exhaust import Exhausted
-from asyncsim.checking.scope import exploration_scope, rounded
+from asyncsim.checking.search.exhaust import Exhausted
+from asyncsim.checking.verdict.scope import exploration_scope, rounded
 
 asked = Signal("asked", (1,))
 

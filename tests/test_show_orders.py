@@ -10,7 +10,7 @@ from schedules import Scripted, run
 from shown import EVERY, RACE, small, small_trace
 
 from asyncsim import Case, Signal, Window, kernel, simulate
-from asyncsim.checking.locate import locate
+from asyncsim.checking.record.locate import locate
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.trace.event import Digest
 from asyncsim.trace.jsonl import read_trace

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from asyncsim import Case, KernelError, MisuseError, Signal, Window, kernel, simulate
-from asyncsim.checking.shrink import PASSES, segments_of, shrink
+from asyncsim.checking.witness.shrink import PASSES, segments_of, shrink
 from asyncsim.schedulers.eager import Eager
 from asyncsim.schedulers.random import Random
 from asyncsim.schedulers.replay import Replay

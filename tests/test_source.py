@@ -7,10 +7,10 @@ import pytest
 from repairs import looked_for
 
 from asyncsim import Signal, kernel
-from asyncsim.checking.check import check
-from asyncsim.checking.locate import locate
-from asyncsim.checking.report import PROVED
-from asyncsim.checking.source import Change, Source, UnreadableError, overlap
+from asyncsim.checking.record.locate import locate
+from asyncsim.checking.verdict.check import check
+from asyncsim.study.source import Change, Source, UnreadableError, overlap
+from asyncsim.trace.finding import PROVED
 
 MISTAKE = '''"""A kernel with nothing before its end."""
 import numpy as np
@@ -58,7 +58,7 @@ def test_what_the_file_prints_is_not_printed_again(tmp_path, capsys):
 
 
 def test_a_file_that_repairs_its_own_kernel_does_not_go_on_for_ever(tmp_path):
-    more = "from asyncsim.checking.source import Source, UnreadableError\n"
+    more = "from asyncsim.study.source import Source, UnreadableError\n"
     end = "try: note = Source(shift) and ''\nexcept UnreadableError as error: note = str(error)\n"
     file = tmp_path / "own.py"
     file.write_text(MISTAKE.format(more=more, statement=STORE) + end, "utf-8")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from asyncsim import Case, Fifo, Signal, Window, kernel, simulate
-from asyncsim.checking.symptoms import Symptoms
+from asyncsim.checking.diagnose.symptoms import Symptoms
 from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.digest import digest_value
 

@@ -14,7 +14,7 @@ import pytest
 from asyncsim import Fifo, Signal, Window, allgather, barrier, golden, kernel, reduce_scatter, settle, simulate
 from asyncsim import all_to_all as all_to_all_of
 from asyncsim.analysis.analyse import analyse
-from asyncsim.checking.check import check
+from asyncsim.checking.verdict.check import check
 from asyncsim.machine.case import Case
 from kernels import (
     all_gather,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from asyncsim import MisuseError
-from asyncsim.checking.locate import all_kernels
+from asyncsim.checking.record.locate import all_kernels
 from asyncsim.schedulers.table import SCHEDULERS, make
 from asyncsim.testing import check_collective, check_kernel, check_scheduler
 from kernels import all_gather, all_reduce, all_to_all, broadcast, reduce_scatter, ring

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from asyncsim import WAR, Expected, KernelError, MisuseError, Signal, Window, all_reduce, check, golden, kernel
-from asyncsim.checking.report import Report
+from asyncsim.checking.verdict.report import Report
 from asyncsim.machine.case import Case
 from asyncsim.testing import (
     Requirement,

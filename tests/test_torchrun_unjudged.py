@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from command import BAD, run, token_of
 
-from asyncsim.checking.locate import locate
+from asyncsim.checking.record.locate import locate
 from asyncsim.frontends.torch_dist import session
 from asyncsim.frontends.torch_dist.replayed import run_step
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from asyncsim import Window, kernel
-from asyncsim.checking.check import check
+from asyncsim.checking.verdict.check import check
 
 LINE = Window("line", (2,), np.float32, initialised=True)
 

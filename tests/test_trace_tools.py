@@ -12,13 +12,13 @@ import pytest
 from command import BAD, GOOD, KERNELS, ROOT, run, start_process
 
 from asyncsim import Case, simulate
-from asyncsim.checking.check import check
-from asyncsim.checking.compare import compare_traces
-from asyncsim.checking.explain import ANALYSIS, BOTH, FOOTER, explain, read_run
-from asyncsim.checking.locate import locate
+from asyncsim.checking.record.locate import locate
+from asyncsim.checking.verdict.check import check
 from asyncsim.schedulers.live import Live
 from asyncsim.schedulers.replay import Replay
 from asyncsim.schedulers.table import make
+from asyncsim.study.compare import compare_traces
+from asyncsim.study.explain import ANALYSIS, BOTH, FOOTER, explain, read_run
 from asyncsim.trace.event import Trace
 from asyncsim.trace.jsonl import read_trace, write_trace
 from asyncsim.trace.jsonl_live import LiveTrace

@@ -5,9 +5,9 @@ import io
 import pytest
 from make_traces import FOLDER, wanted, witness_of
 
-from asyncsim.checking.locate import is_shipped, locate
-from asyncsim.checking.replay import replay
-from asyncsim.checking.symptoms import Symptoms
+from asyncsim.checking.diagnose.symptoms import Symptoms
+from asyncsim.checking.record.locate import is_shipped, locate
+from asyncsim.checking.record.replay import replay
 from asyncsim.machine.case import Case
 from asyncsim.trace.jsonl import read_trace, write_trace
 

@@ -14,8 +14,8 @@ from everything import LINES, PLAIN, TEXT
 from everything_late import late
 
 from asyncsim import Case, TraceError, simulate
-from asyncsim.checking.explain import read_run
 from asyncsim.schedulers.table import make
+from asyncsim.study.explain import read_run
 from asyncsim.trace.jsonl import read_trace, write_trace
 from asyncsim.trace.schema import schema
 

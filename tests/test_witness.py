@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from asyncsim import Expected, Signal, Window, kernel
-from asyncsim.checking.check import check
-from asyncsim.checking.replay import replay
+from asyncsim.checking.record.replay import replay
+from asyncsim.checking.verdict.check import check
 from asyncsim.trace.token import decode
 from kernels.field import f05_set_zero_erases_next_credit as f05
 from kernels.field import f06_flags_zeroed_too_late as f06

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from asyncsim import MisuseError, ReduceOp, RefusedError
-from asyncsim.checking.worked import COLLECTIVES, OPS, REDUCING, Change, work
-from asyncsim.checking.worked_inputs import Asked, worked_example
+from asyncsim.study.worked import COLLECTIVES, OPS, REDUCING, Change, work
+from asyncsim.study.worked_inputs import Asked, worked_example
 from asyncsim.views.document import Heading, Marked, Sentences, Table, document_html, document_markdown, document_text
 from asyncsim.views.worked import worked_text
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from asyncsim import MisuseError
-from asyncsim.checking.worked_inputs import Asked, read_table, worked_example
+from asyncsim.study.worked_inputs import Asked, read_table, worked_example
 
 
 def example(collective="reduce_scatter", **asked):

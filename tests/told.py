@@ -16,12 +16,12 @@ import trio
 from late_families import FAMILIES as LATE_FAMILIES
 from toy import LOAD, STORE, Op
 
-from asyncsim.checking.ends import DIFFER
-from asyncsim.checking.outcome import Judge
-from asyncsim.checking.replay import replay
-from asyncsim.checking.swapped import Swap
-from asyncsim.checking.symptoms import Symptoms
-from asyncsim.checking.witness import shown_by
+from asyncsim.checking.diagnose.outcome import Judge
+from asyncsim.checking.diagnose.symptoms import Symptoms
+from asyncsim.checking.record.replay import replay
+from asyncsim.checking.search.ends import DIFFER
+from asyncsim.checking.witness.swapped import Swap
+from asyncsim.checking.witness.witness import shown_by
 from asyncsim.machine.case import Case
 from asyncsim.machine.direct import drive
 from asyncsim.machine.kernel import Kernel
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from toy import Program
 
-    from asyncsim.checking.report import Report
+    from asyncsim.checking.verdict.report import Report
     from asyncsim.machine.case import Run
     from asyncsim.trace.finding import Finding, Side
 

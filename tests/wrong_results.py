@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from asyncsim import Case, Signal, Window, barrier, kernel
-from asyncsim.checking.diagnose import diagnose
-from asyncsim.checking.oracle import Oracle
+from asyncsim.checking.diagnose.hypotheses import diagnose
+from asyncsim.checking.diagnose.oracle import Oracle
 
 SIZE = 6
 

@@ -1,1 +1,1 @@
-"""Judge it, often: check, explore, witness, shrink, replay."""
+"""Judge a kernel: its runs recorded, what they show diagnosed, schedules searched, witnesses made, a verdict given."""

@@ -6,12 +6,12 @@ import json
 
 import click
 
-from asyncsim.checking.audit import Audited, audit
-from asyncsim.checking.locate import locate
+from asyncsim.checking.record.locate import locate
 from asyncsim.cli.completion import complete_kernels
 from asyncsim.cli.judge import coloured, width
 from asyncsim.cli.options import Options, shared_options_and_auto
 from asyncsim.cli.progress import progress_bar
+from asyncsim.study.audit import Audited, audit
 from asyncsim.views.audit import audit_text
 
 

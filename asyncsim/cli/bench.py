@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
-from asyncsim.checking.figures import FULL, QUICK, Figure, questions
 from asyncsim.cli.outputs import check_outputs
+from asyncsim.study.figures import FULL, QUICK, Figure, questions
 from asyncsim.views.figures import figures_json, figures_markdown, figures_text
 
 

@@ -10,14 +10,14 @@ import click
 from asyncsim.analysis.certificate import certificate
 from asyncsim.certify import RejectedError, UnreadableError, certify
 from asyncsim.certify.reading import read
-from asyncsim.checking.claim import claim_denied
-from asyncsim.checking.locate import locate
+from asyncsim.checking.record.claim import claim_denied
+from asyncsim.checking.record.locate import locate
 from asyncsim.cli.completion import complete_kernels
 from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
     from asyncsim.certify import Certified
-    from asyncsim.checking.report import Report
+    from asyncsim.checking.verdict.report import Report
     from asyncsim.machine.kernel import Kernel
 
 REJECTED, UNREADABLE = 1, 2

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from asyncsim.checking.check import check
-from asyncsim.checking.deaf import lasting_deafness
-from asyncsim.checking.explore import MOST_RUNS
+from asyncsim.checking.record.interrupts import lasting_deafness
+from asyncsim.checking.verdict.check import check
+from asyncsim.checking.verdict.explore import MOST_RUNS
 from asyncsim.cli.certify import write_certificate
 from asyncsim.cli.completion import complete_kernels
 from asyncsim.cli.field import show_field
@@ -23,8 +23,8 @@ from asyncsim.cli.room import room_watched
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from asyncsim.checking.explore import Progress
-    from asyncsim.checking.report import Report
+    from asyncsim.checking.verdict.explore import Progress
+    from asyncsim.checking.verdict.report import Report
     from asyncsim.machine.kernel import Kernel
     from asyncsim.machine.simulate import Engine
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from click.shell_completion import CompletionItem
 
-from asyncsim.checking.locate import kernel_names, shipped_modules
+from asyncsim.checking.record.locate import kernel_names, shipped_modules
 from asyncsim.schedulers.table import SCHEDULERS
 
 if TYPE_CHECKING:

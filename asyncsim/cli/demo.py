@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from asyncsim.checking.check import check
-from asyncsim.checking.explore import Progress
-from asyncsim.checking.locate import locate
-from asyncsim.checking.report import PROVED
+from asyncsim.checking.record.locate import locate
+from asyncsim.checking.verdict.check import check
+from asyncsim.checking.verdict.explore import Progress
 from asyncsim.cli.judge import coloured, width
 from asyncsim.cli.progress import progress_bar
+from asyncsim.trace.finding import PROVED
 from asyncsim.views.report import report_text
 from asyncsim.views.table import table_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from asyncsim.checking.report import Report
+    from asyncsim.checking.verdict.report import Report
 
 KERNELS = (
     "reduce_scatter:hand",

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from asyncsim.checking.compare import compare_traces
-from asyncsim.checking.explain import read_run
+from asyncsim.study.compare import compare_traces
+from asyncsim.study.explain import read_run
 from asyncsim.views.diff import comparison_text
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from asyncsim.checking.explain import explain, read_run
+from asyncsim.study.explain import explain, read_run
 from asyncsim.views.explain import explanation_text
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from asyncsim.checking.deaf import lasting_deafness
-from asyncsim.checking.exhaustive import BUDGET
-from asyncsim.checking.explore import MOST_JOBS, MOST_RUNS, RUNS, Progress, explore
-from asyncsim.checking.parallel import cores
+from asyncsim.checking.record.interrupts import lasting_deafness
+from asyncsim.checking.verdict.exhaustive import BUDGET
+from asyncsim.checking.verdict.explore import MOST_JOBS, MOST_RUNS, RUNS, Progress, explore
+from asyncsim.checking.workers.pool import cores
 from asyncsim.cli.completion import complete_kernels, complete_schedulers
 from asyncsim.cli.judge import judge_all
 from asyncsim.cli.numbers import Whole, whole
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Executor
 
-    from asyncsim.checking.report import Report
+    from asyncsim.checking.verdict.report import Report
     from asyncsim.machine.kernel import Kernel
     from asyncsim.machine.simulate import Engine
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from asyncsim.checking.check import check
-from asyncsim.checking.report import PROVED, REFUTED
+from asyncsim.checking.verdict.check import check
+from asyncsim.trace.finding import PROVED, REFUTED
 from asyncsim.views.table import table_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from asyncsim.checking.report import Report
+    from asyncsim.checking.verdict.report import Report
     from asyncsim.machine.kernel import Kernel
 
 NOTHING = "nothing"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from asyncsim.checking.symptoms import Symptoms
+from asyncsim.checking.diagnose.symptoms import Symptoms
 from asyncsim.cli.completion import complete_schedulers
 from asyncsim.cli.numbers import Whole
 from asyncsim.trace.errors import MisuseError
@@ -20,7 +20,7 @@ from asyncsim.views.run import run_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from asyncsim.checking.replay import Replayed
+    from asyncsim.checking.record.replay import Replayed
     from asyncsim.machine.case import Case
     from asyncsim.trace.event import Trace
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from asyncsim.checking.locate import locate
-from asyncsim.checking.report import REFUTED, SURVIVED, VERDICTS
+from asyncsim.checking.record.locate import locate
 from asyncsim.cli.progress import progress_bar
 from asyncsim.trace.errors import KernelError, MisuseError, RefusedError
 from asyncsim.trace.event import STOPPED
+from asyncsim.trace.finding import REFUTED, SURVIVED, VERDICTS
 from asyncsim.trace.guest import author_place
 from asyncsim.trace.token import Token, encode
 from asyncsim.views.report import case_text, finding_title, replay_line, report_text
@@ -22,8 +22,8 @@ from asyncsim.views.report import case_text, finding_title, replay_line, report_
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from asyncsim.checking.explore import Progress
-    from asyncsim.checking.report import Report
+    from asyncsim.checking.verdict.explore import Progress
+    from asyncsim.checking.verdict.report import Report
     from asyncsim.cli.options import Options
     from asyncsim.machine.kernel import Kernel
     from asyncsim.trace.errors import AsyncsimError

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from asyncsim.checking.locate import all_kernels
+from asyncsim.checking.record.locate import all_kernels
 from asyncsim.cli.field import show_field
 from asyncsim.views.table import table_text
 

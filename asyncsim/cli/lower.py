@@ -6,10 +6,10 @@ import json
 
 import click
 
-from asyncsim.checking.locate import locate
-from asyncsim.checking.lower import lower
+from asyncsim.checking.record.locate import locate
 from asyncsim.cli.completion import complete_kernels
 from asyncsim.cli.numbers import Whole
+from asyncsim.study.lower import lower
 from asyncsim.views.lower import diff_text, lower_text
 
 TWO = 2

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from asyncsim.checking.models import AUTO
-from asyncsim.checking.report import HARMFUL, RACES
+from asyncsim.checking.verdict.models import AUTO
+from asyncsim.checking.verdict.report import HARMFUL, RACES
 from asyncsim.cli.numbers import Whole, whole_list
 from asyncsim.machine.simulate import ENGINES
 from asyncsim.trace.errors import MisuseError

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
-    from asyncsim.checking.explore import Progress
-    from asyncsim.checking.stage import Stage
+    from asyncsim.checking.record.stage import Stage
+    from asyncsim.checking.verdict.explore import Progress
 
 DELAY = 0.5
 """Seconds before anything is shown: what is over by then would only flicker."""

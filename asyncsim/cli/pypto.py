@@ -29,7 +29,7 @@ from asyncsim.views.report import count_text, report_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from asyncsim.checking.report import Report
+    from asyncsim.checking.verdict.report import Report
     from asyncsim.frontends.pypto.dispatched import Dispatched
     from asyncsim.machine.kernel import Kernel
     from asyncsim.trace.event import Trace

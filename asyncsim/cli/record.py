@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from asyncsim.checking.locate import locate
+from asyncsim.checking.record.locate import locate
 from asyncsim.cli.completion import complete_kernels, complete_schedulers
 from asyncsim.cli.options import Options, shared_options
 from asyncsim.cli.outputs import check_outputs

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from asyncsim.checking.locate import is_shipped, locate
+from asyncsim.checking.record.locate import is_shipped, locate
 from asyncsim.cli.completion import complete_kernels
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.jsonl import read_trace

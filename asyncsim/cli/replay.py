@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from asyncsim.checking.replay import replay
-from asyncsim.checking.symptoms import Symptoms
+from asyncsim.checking.diagnose.symptoms import Symptoms
+from asyncsim.checking.record.replay import replay
 from asyncsim.cli.options import engine_option
 from asyncsim.cli.recorded import Recorded, case_fields, kernel_option, load, recorded_argument, warn_if_changed
 from asyncsim.machine.case import Case

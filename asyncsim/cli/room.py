@@ -6,15 +6,15 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.footprint import footprint
+from asyncsim.checking.record.footprint import footprint
 from asyncsim.cli.ticker import ticking
 from asyncsim.machine.free import available, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from asyncsim.checking.stage import Stage
-    from asyncsim.checking.tally import Progress
+    from asyncsim.checking.record.stage import Stage
+    from asyncsim.checking.search.tally import Progress
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from asyncsim.checking.locate import locate
+from asyncsim.checking.record.locate import locate
 from asyncsim.cli.completion import complete_kernels
 from asyncsim.cli.judge import width
 from asyncsim.cli.numbers import Whole, whole

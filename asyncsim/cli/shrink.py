@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from asyncsim.checking.replay import replay
-from asyncsim.checking.report import REFUTED
-from asyncsim.checking.shrink import segments_of, shrink
-from asyncsim.checking.symptoms import Symptoms
+from asyncsim.checking.diagnose.symptoms import Symptoms
+from asyncsim.checking.record.replay import replay
+from asyncsim.checking.witness.shrink import segments_of, shrink
 from asyncsim.cli.recorded import case_fields, kernel_option, load, recorded_argument, warn_if_changed
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import STEP_LIMIT
+from asyncsim.trace.finding import REFUTED
 from asyncsim.trace.jsonl import write_trace
 from asyncsim.trace.token import Token, encode
 from asyncsim.views.report import replay_line

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from asyncsim.checking.worked import COLLECTIVES, OPS
-from asyncsim.checking.worked_inputs import DTYPES, RANKS, SIZE, Asked, worked_example
 from asyncsim.cli.numbers import Whole
 from asyncsim.cli.outputs import check_outputs
+from asyncsim.study.worked import COLLECTIVES, OPS
+from asyncsim.study.worked_inputs import DTYPES, RANKS, SIZE, Asked, worked_example
 from asyncsim.views.worked import FORMATS, worked_text
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from asyncsim.checking.replay import replay
+from asyncsim.checking.record.replay import replay
 from asyncsim.cli.guest import GUEST_SETTINGS, guest_options, record_of, replayed_text
 from asyncsim.cli.judge import coloured, width
 from asyncsim.cli.numbers import Whole
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from asyncsim.checking.report import Report
+    from asyncsim.checking.verdict.report import Report
     from asyncsim.frontends.torch_dist.launch import Launched
     from asyncsim.trace.event import Trace
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from asyncsim.checking.explain import read_run
+from asyncsim.study.explain import read_run
 from asyncsim.trace.errors import MisuseError, TraceError
 from asyncsim.trace.schema import schema
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from asyncsim.checking.models import AUTO
+from asyncsim.checking.verdict.models import AUTO
 from asyncsim.pytest_plugin.marks import MARK, Marked, unwrapped
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from asyncsim.testing.saving import check_and_save, check_and_save_aio
 from asyncsim.trace.errors import KernelError, MisuseError
 
 if TYPE_CHECKING:
-    from asyncsim.checking.report import Report
+    from asyncsim.checking.verdict.report import Report
     from asyncsim.testing.requirement import Finds
 
 RANKS = 4

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from asyncsim.checking.check import check
-from asyncsim.checking.models import AUTO
+from asyncsim.checking.verdict.check import check
+from asyncsim.checking.verdict.models import AUTO
 from asyncsim.machine.kernel import Kernel
 from asyncsim.testing.asserting import RANKS, rank_counts
 from asyncsim.testing.requirement import Requirement

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from asyncsim.checking.models import AUTO
-from asyncsim.checking.replay import replay
-from asyncsim.checking.symptoms import Symptoms
+from asyncsim.checking.diagnose.symptoms import Symptoms
+from asyncsim.checking.record.replay import replay
+from asyncsim.checking.verdict.models import AUTO
 from asyncsim.machine.case import Case
 from asyncsim.pytest_plugin.collecting import judged_of
 from asyncsim.pytest_plugin.naming import name_by_file
@@ -22,7 +22,7 @@ from asyncsim.views.run import run_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from asyncsim.checking.replay import Replayed
+    from asyncsim.checking.record.replay import Replayed
     from asyncsim.machine.kernel import Kernel
     from asyncsim.trace.event import Trace
 

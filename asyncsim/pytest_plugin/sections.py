@@ -13,7 +13,7 @@ from asyncsim.views.report import report_text
 if TYPE_CHECKING:
     import pytest
 
-    from asyncsim.checking.report import Report
+    from asyncsim.checking.verdict.report import Report
 
 
 def shorten(error: BaseException) -> VerdictError | None:

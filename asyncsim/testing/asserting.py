@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.checking.plan import mixed_plan
-from asyncsim.checking.report import REFUTED, SURVIVED, Report
-from asyncsim.checking.symptoms import Symptoms
+from asyncsim.checking.diagnose.symptoms import Symptoms
+from asyncsim.checking.search.plan import mixed_plan
+from asyncsim.checking.verdict.report import Report
 from asyncsim.machine.case import Case
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.table import make
 from asyncsim.testing.requirement import Requirement, VerdictError
 from asyncsim.testing.saving import check_and_save, keep
 from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.finding import REFUTED, SURVIVED
 from asyncsim.views.report import count_text
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
-from asyncsim.checking.check import check
-from asyncsim.checking.outcome import compare
+from asyncsim.checking.diagnose.outcome import compare
+from asyncsim.checking.verdict.check import check
 from asyncsim.machine.case import Case
 from asyncsim.machine.direct import drive
 from asyncsim.machine.kernel import Kernel, kernel

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asyncsim.checking.check import check
-from asyncsim.checking.hidden import stream_difference
-from asyncsim.checking.models import AUTO
-from asyncsim.checking.suspects import SHRINK_STEPS
+from asyncsim.checking.record.determinism import stream_difference
+from asyncsim.checking.verdict.check import check
+from asyncsim.checking.verdict.models import AUTO
+from asyncsim.checking.verdict.suspects import SHRINK_STEPS
 from asyncsim.machine.case import MISSING, Case, copied
 from asyncsim.machine.direct import drive
 from asyncsim.machine.kernel import Kernel
@@ -23,7 +23,7 @@ from asyncsim.views.report import finding_title, report_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from asyncsim.checking.report import Report
+    from asyncsim.checking.verdict.report import Report
     from asyncsim.machine.case import Run
     from asyncsim.trace.finding import Expected
 

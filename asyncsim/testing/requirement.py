@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.report import EXHAUSTED, PROVED, REFUTED, SURVIVED
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.finding import HAZARDS, KINDS, NEXT_CALL, SAME_CALL, Expected
+from asyncsim.trace.finding import EXHAUSTED, HAZARDS, KINDS, NEXT_CALL, PROVED, REFUTED, SAME_CALL, SURVIVED, Expected
 from asyncsim.views.report import case_text, finding_title, report_text
 
 if TYPE_CHECKING:
-    from asyncsim.checking.report import Report
+    from asyncsim.checking.verdict.report import Report
     from asyncsim.machine.kernel import Kernel
 
 LEVELS = {

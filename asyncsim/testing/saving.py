@@ -5,14 +5,14 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.checking.check import check
-from asyncsim.checking.keep import Keeper
+from asyncsim.checking.search.keep import Keeper
+from asyncsim.checking.verdict.check import check
 from asyncsim.machine.simulate import Blocking
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from asyncsim.checking.report import Report
+    from asyncsim.checking.verdict.report import Report
     from asyncsim.machine.case import Run
     from asyncsim.machine.kernel import Kernel
     from asyncsim.trace.finding import Finding

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 
     from asyncsim.trace.event import Event
 
+PROVED, EXHAUSTED, SURVIVED, REFUTED = "PROVED", "EXHAUSTED", "SURVIVED", "REFUTED"
+VERDICTS = (PROVED, EXHAUSTED, SURVIVED, REFUTED)
+"""The words of a verdict, the strongest first."""
+
 RACE, SUM, ATOMIC = "race", "order-dependent-sum", "order-dependent-atomic"
 KINDS = (
     RACE, "signal-race", "unstable-wait", "deadlock", "unwritten-read", SUM, ATOMIC, "overflow",

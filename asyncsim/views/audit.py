@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.models import models_text
-from asyncsim.checking.parts import CREDITS
-from asyncsim.checking.report import PROVED, REFUTED
+from asyncsim.checking.verdict.models import models_text
+from asyncsim.study.parts import CREDITS
+from asyncsim.trace.finding import PROVED, REFUTED
 from asyncsim.views.report import (
     WIDTH,
     case_text,
@@ -22,9 +22,9 @@ from asyncsim.views.table import table_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from asyncsim.checking.audit import Audited, Guard, Row
-    from asyncsim.checking.repair import Repair
     from asyncsim.machine.kernel import Kernel
+    from asyncsim.study.audit import Audited, Guard, Row
+    from asyncsim.study.repair import Repair
 
 SOURCE_WIDTH = 46
 

@@ -11,7 +11,7 @@ from asyncsim.views.table import table_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from asyncsim.checking.cost import Card
+    from asyncsim.study.cost import Card
     from asyncsim.trace.price import Price
 
 _BEST = " *"

@@ -9,7 +9,7 @@ from asyncsim.views.report import count_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from asyncsim.checking.compare import Change, Comparison, Parting
+    from asyncsim.study.compare import Change, Comparison, Parting
     from asyncsim.trace.event import Event, Trace
 
 SHOWN = 8

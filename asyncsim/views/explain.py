@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.explain import ANALYSIS
+from asyncsim.study.explain import ANALYSIS
 from asyncsim.views.report import WIDTH, count_text, finding_lines, wrapped
 
 if TYPE_CHECKING:
-    from asyncsim.checking.explain import Explanation
+    from asyncsim.study.explain import Explanation
 
 
 def explanation_text(explained: Explanation, *, width: int = WIDTH, cells: bool = False) -> str:

@@ -10,7 +10,7 @@ from asyncsim.views.table import table_text
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from asyncsim.checking.figures import Figure
+    from asyncsim.study.figures import Figure
 
 HEAD = ("figure", "of", "ratio", "wanted", "made of")
 

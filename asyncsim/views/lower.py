@@ -6,14 +6,14 @@ from itertools import groupby
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.lower import CHANGED, LEFT, RIGHT, SAME, credit_sums, side_by_side
+from asyncsim.study.lower import CHANGED, LEFT, RIGHT, SAME, credit_sums, side_by_side
 from asyncsim.views.report import source_line
 from asyncsim.views.table import table_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from asyncsim.checking.lower import Credits, Group, Lowered, Primitive
+    from asyncsim.study.lower import Credits, Group, Lowered, Primitive
 
 _LEGEND = f"{SAME} the same, {CHANGED} another number, {LEFT} only on the left, {RIGHT} only on the right"
 

@@ -10,11 +10,10 @@ import shlex
 import textwrap
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.locate import is_shipped
-from asyncsim.checking.models import models_text
-from asyncsim.checking.report import PROVED
+from asyncsim.checking.record.locate import is_shipped
+from asyncsim.checking.verdict.models import models_text
 from asyncsim.machine.site import shown_path
-from asyncsim.trace.finding import ATOMIC, RACE, SUM
+from asyncsim.trace.finding import ATOMIC, PROVED, RACE, SUM
 from asyncsim.trace.op import (
     FETCH,
     JOIN,
@@ -33,7 +32,7 @@ from asyncsim.trace.op import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from asyncsim.checking.report import Report
+    from asyncsim.checking.verdict.report import Report
     from asyncsim.machine.case import Case
     from asyncsim.machine.kernel import Kernel
     from asyncsim.trace.finding import Finding, Side

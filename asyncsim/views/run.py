@@ -10,7 +10,7 @@ from asyncsim.views.report import source_line
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from asyncsim.checking.outcome import Difference
+    from asyncsim.checking.diagnose.outcome import Difference
     from asyncsim.machine.case import Run
     from asyncsim.trace.event import Event
     from asyncsim.trace.finding import Finding

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asyncsim.checking.worked import ROOT, chunks_of
 from asyncsim.collectives.reduce import ReduceOp
+from asyncsim.study.worked import ROOT, chunks_of
 from asyncsim.views.document import Heading, Marked, Sentences, Table, document_html, document_markdown, document_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from asyncsim.checking.worked import Change, Worked
     from asyncsim.collectives.reduce import Tile
+    from asyncsim.study.worked import Change, Worked
     from asyncsim.views.document import Block, Line
 
 FORMATS = ("text", "markdown", "html")

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asyncsim.checking.check import check
-from asyncsim.checking.replay import replay
-from asyncsim.checking.report import SURVIVED
+from asyncsim.checking.record.replay import replay
+from asyncsim.checking.verdict.check import check
 from asyncsim.frontends.pypto.fresh import with_golden
 from asyncsim.frontends.pypto.launch import Live, Memory
 from asyncsim.frontends.pypto.streams import streams_of
 from asyncsim.frontends.pypto.values import OtherUseError
 from asyncsim.machine.case import Case
 from asyncsim.trace.errors import AsyncsimError, KernelError, MisuseError
+from asyncsim.trace.finding import SURVIVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from asyncsim.checking.replay import Replayed
-    from asyncsim.checking.report import Report
+    from asyncsim.checking.record.replay import Replayed
+    from asyncsim.checking.verdict.report import Report
     from asyncsim.frontends.pypto.host import Array
     from asyncsim.frontends.pypto.launch import Launch, Part, Uses
     from asyncsim.frontends.pypto.streams import Streams

@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.checking.check import check
+from asyncsim.checking.verdict.check import check
 from asyncsim.frontends.torch_dist.call import spoken
 from asyncsim.frontends.torch_dist.replayed import kernel_of
 from asyncsim.frontends.torch_dist.session import CallMismatchError, Session
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from asyncsim.checking.explore import Progress
-    from asyncsim.checking.report import Report
+    from asyncsim.checking.verdict.explore import Progress
+    from asyncsim.checking.verdict.report import Report
     from asyncsim.machine.kernel import Kernel
 
 _SLACK = 4

@@ -1,0 +1,1 @@
+"""What one run shows by itself: wrong results, hangs, credits that are never used; in words."""

@@ -1,0 +1,1 @@
+"""A kernel, found by its name; its runs; and what they depend on besides their inputs."""

@@ -1,0 +1,145 @@
+"""Races that an exploration meets: pairs of operations that can both be next.
+
+These are accesses to data that conflict, and changes of a cell that can erase each other. Two of them between which
+nothing happened in an execution can be brought together: do what happened before either of them, and nothing else. So
+every race that some schedule has shows in one of the executions that are explored, without any analysis but the order
+that the search keeps anyway.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from asyncsim.analysis.races import kind_of
+from asyncsim.checking.search.dependence import changes_cell
+from asyncsim.checking.search.execution import members
+from asyncsim.trace.conflict import meeting_accesses
+from asyncsim.trace.finding import RACE
+from asyncsim.trace.op import FETCH, LAND, POLL, SET
+from asyncsim.trace.region import READ
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from asyncsim.checking.search.execution import Trail
+    from asyncsim.trace.op import Op
+    from asyncsim.trace.region import Access
+
+SIGNAL_RACE = "signal-race"
+Meant = tuple[str, int, str, tuple[object, ...]]
+"""An operation of any schedule: its actor, its place in the actor's stream, its kind and its regions or cell."""
+Pair = tuple[str, Meant, Meant]
+"""A race, a signal race or atomics whose order may show, and the two operations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """How the two operations of a pair are brought together.
+
+    Args:
+        choices: of an execution that has both.
+        first, second: their steps in it.
+        before: the steps that have to come before one of them, as a bit set.
+
+    """
+
+    choices: tuple[str, ...]
+    first: int
+    second: int
+    before: int
+
+    @property
+    def together(self) -> list[str]:
+        """The choices after which both are next."""
+        return [self.choices[step] for step in members(self.before)]
+
+    @property
+    def actors(self) -> tuple[str, str]:
+        """Who they are."""
+        return self.choices[self.first], self.choices[self.second]
+
+
+class Meetings:
+    """The pairs of an exploration.
+
+    Args:
+        forwards: an actor sees its own writes before they land.
+
+    Attributes:
+        found: each pair, with where it was met first.
+
+    """
+
+    def __init__(self, *, forwards: bool) -> None:
+        """Start with none."""
+        self.found: dict[Pair, Met] = {}
+        self._forwards = forwards
+
+    def take(self, trail: Trail, start: int) -> None:
+        """Note the pairs of an execution whose later operation is not among its first `start` steps.
+
+        Args:
+            trail: of the execution.
+            start: how many of its steps were looked at before.
+
+        """
+        choices: tuple[str, ...] = ()
+        for second in range(start, len(trail.ops)):
+            for first in trail.races[second]:
+                for kind in self._kinds(trail, first, second):
+                    one, other = sorted((_meant(trail, first), _meant(trail, second)), key=lambda meant: meant[:2])
+                    if (kind, one, other) not in self.found:
+                        choices = choices or tuple(op.actor.name for op in trail.ops)
+                        before = (trail.before[first] | trail.before[second]) & ~(1 << first)
+                        self.found[kind, one, other] = Met(choices, first, second, before)
+
+    def _kinds(self, trail: Trail, first: int, second: int) -> Iterator[str]:
+        """Yield what two steps are to each other; two puts with signals may be so by their data and their cells."""
+        a, b = trail.ops[first], trail.ops[second]
+        if _may_erase(a, b):
+            yield SIGNAL_RACE
+        kind = self._kind_of_data(trail, first, second)
+        if kind is not None:
+            yield kind
+
+    def _kind_of_data(self, trail: Trail, first: int, second: int) -> str | None:
+        a, b = trail.ops[first], trail.ops[second]
+        if not (a.accesses and b.accesses) or POLL in (a.kind, b.kind):
+            return None
+        kind = None
+        for x, y in meeting_accesses(a, b):
+            found = kind_of(x, y)
+            if found is None or self._is_forwarded(trail, first, b, y) or self._is_forwarded(trail, second, a, x):
+                continue
+            if found == RACE:
+                return RACE
+            kind = found
+        return kind
+
+    def _is_forwarded(self, trail: Trail, landing: int, op: Op, access: Access) -> bool:
+        """Say whether an access reads what its own actor has issued: it sees that early, unless it is fetched."""
+        wire = trail.ops[landing].actor
+        previous = trail.previous[landing]
+        return (
+            self._forwards
+            and access.mode == READ
+            and trail.ops[landing].kind == LAND
+            and wire.name.partition(">")[0] == op.actor.name
+            and previous is not None
+            and trail.ops[previous].kind != FETCH
+        )
+
+
+def _may_erase(a: Op, b: Op) -> bool:
+    """Say whether both change a cell and one of them sets it; two that set it to the same may come in any order."""
+    if a.cell is None or b.cell is None or a.cell.slot != b.cell.slot or not (changes_cell(a) and changes_cell(b)):
+        return False
+    return SET in (a.how, b.how) and (a.how, a.amount) != (b.how, b.amount)
+
+
+def _meant(trail: Trail, step: int) -> Meant:
+    op = trail.ops[step]
+    places = tuple((access.mode, access.region.slot, access.region.spans) for access in op.accesses)
+    cell = () if op.cell is None else (op.cell.slot,)
+    return (op.actor.name, trail.indexes[step], op.kind, (*places, *cell))

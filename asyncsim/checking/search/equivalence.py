@@ -1,0 +1,200 @@
+"""Behaviours: which schedules of a case are the same but for the order of what may be exchanged.
+
+Two schedules show the same behaviour if all operations that conflict come in the same order in both:
+Mazurkiewicz, "Trace theory", 1987. Conflict is what `asyncsim.checking.search.dependence` says, which every
+search here uses, but for two kinds of pairs: a wait, and a change of its cell that cannot make it
+false; and two adds to a cell that stays in its range. Where both can go they commute, so swapping them
+leads nowhere else. (Counted, they would give a correct barrier thousands of behaviours: a credit may come
+before its wait or during it.)
+
+A behaviour is told by a number. Each operation gets a hash of its actor, of the operations of that
+actor before it, and of the sum of the hashes of all earlier operations that conflict with it. A sum
+does not know the order of its parts, and there is a part for every pair, so the hashes are equal
+exactly if the orders are, but for collisions: one in 2^64 a pair of behaviours. No hash of Python's
+is used, so every process gives the same number.
+
+Left out, unless a search has learnt of it: an overflow that only some order of two adds reaches, and what an
+actor that sees its own writes early can tell of their landing. Behaviours that differ in nothing else count as one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from asyncsim.checking.search.dependence import Relation, both_add
+from asyncsim.trace.op import LAND, POLL, QUIET, SET, WAIT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncsim.machine.pick import Scheduler
+    from asyncsim.trace.late import Model
+    from asyncsim.trace.op import Op
+    from asyncsim.trace.world import Actor
+
+_ALL = (1 << 64) - 1
+_ODD, _ODDER = 0x9E3779B97F4A7C15, 0xD1342543DE82EF95
+"""Multipliers that spread bits: the golden ratio, and Steele and Vigna's for 64 bits (2021)."""
+
+
+class Taken:
+    """Wraps a scheduler and keeps the operations it chose."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        """Wrap `scheduler`."""
+        self._scheduler = scheduler
+        self._choose = scheduler.choose
+        self.ops: list[Op] = []
+
+    @property
+    def choices(self) -> list[str]:
+        """The actors that were chosen, by name."""
+        return [op.actor.name for op in self.ops]
+
+    def begin(self, actors: Sequence[Actor]) -> None:
+        """Start over."""
+        self.ops = []
+        self._scheduler.begin(actors)
+
+    def choose(self, ready: Sequence[Op]) -> Op:
+        """Choose as the wrapped scheduler does."""
+        op = self._choose(ready)
+        self.ops.append(op)
+        return op
+
+
+def counts(relation: Relation, a: Op, b: Op) -> bool:
+    """Say whether the order of two operations makes another behaviour.
+
+    Args:
+        relation: which operations depend on each other.
+        a: an operation.
+        b: one of another actor.
+
+    """
+    if not relation.dependent(a, b) or (both_add(a, b) and not relation.may_overflow(a)):
+        return False
+    return not (_passes_by(relation, a, b) or _passes_by(relation, b, a))
+
+
+def _passes_by(relation: Relation, wait: Op, op: Op) -> bool:
+    """Say whether `op` changes the cell of `wait` and can neither make it false nor be told from after it."""
+    if wait.kind != WAIT or op.cell is None or op.kind == WAIT or (wait.consume and op.how == SET):
+        return False
+    return not relation.may_disable(op, wait)
+
+
+class Behaviours:
+    """Gives the runs of one case the numbers of their behaviours.
+
+    Operations that conflict with the same others are one *class*. Which classes conflict is worked out
+    once; a run then costs a look-up and a short sum for each of its operations.
+
+    Args:
+        model: the memory model.
+        relation: what a search has learnt of the case; None: nothing. It must not change from here on.
+
+    """
+
+    def __init__(self, model: Model, relation: Relation | None = None) -> None:
+        """Start without knowing any operation."""
+        self._relation = relation or Relation(model)
+        self._late = model.late
+        self._fast: dict[Any, int] = {}
+        self._classes: dict[Any, int] = {}
+        self._examples: list[Op] = []
+        self._conflicts: list[list[int]] = []
+        self._starts: dict[Any, int] = {}
+
+    def of(self, ops: Sequence[Op]) -> int:
+        """Return the number of the behaviour, 64 bits, of a run with these operations in this order."""
+        fast, conflicts, late = self._fast, self._conflicts, self._late
+        sums = [0] * len(conflicts)
+        last: dict[Any, int] = {}
+        for op in ops:
+            cell = op.cell
+            # As `_key` says; written out, because this is done in every step.
+            if late:
+                if cell is None and not op.accesses:
+                    continue
+                key: Any = _late_key(op)
+            elif cell is not None:
+                key = (cell.slot, op.kind, op.how, op.amount, op.consume, op.accesses)
+            elif key := op.accesses:
+                if op.kind == POLL:
+                    key = (POLL, key)
+            else:
+                continue  # it orders, but in the same way in every schedule
+            number = fast.get(key)
+            if number is None:
+                number = self._class_of(op)
+                sums += [0] * (len(conflicts) - len(sums))
+            before = 0
+            for other in conflicts[number]:
+                before += sums[other]
+            actor = op.actor
+            who = actor.name if late and actor.wire else actor.order
+            own = last.get(who)
+            if own is None:
+                own = self._start(who)
+            own = ((own ^ before * _ODD) * _ODDER + 1) & _ALL
+            last[who] = own = own ^ own >> 29
+            sums[number] += own
+        return _spread(sum(map(_spread, last.values())))
+
+    def _start(self, who: int | str) -> int:
+        """Return the hash of an actor that has done nothing yet."""
+        found = self._starts.get(who)
+        if found is None:
+            digest = hashlib.sha256(str(who).encode()).digest()
+            found = self._starts[who] = int.from_bytes(digest[:8], "big")
+        return found
+
+    def _class_of(self, op: Op) -> int:
+        """Return the class of an operation that was not met yet in this form, a new one if it needs it."""
+        key = _lasting_key(op, late=self._late)
+        number = self._classes.get(key)
+        if number is None:
+            number = self._classes[key] = len(self._examples)
+            mine = [n for n, other in enumerate(self._examples) if counts(self._relation, op, other)]
+            if counts(self._relation, op, op):
+                mine.append(number)
+            for other in mine:
+                if other != number:
+                    self._conflicts[other].append(number)
+            self._conflicts.append(mine)
+            self._examples.append(op)
+        if all(access.region.part is None for access in op.accesses):
+            # Pieces are made anew in each run: remembered by their identity they would fill the memory.
+            self._fast[(_late_key if self._late else _key)(op)] = number
+        return number
+
+
+def _key(op: Op) -> Any:  # noqa: ANN401 - a key
+    """Return what tells the class of an operation; regions are one object a place, so this is quick."""
+    cell = op.cell
+    if cell is None:
+        return op.accesses if op.kind != POLL else (op.kind, op.accesses)
+    return (cell.slot, op.kind, op.how, op.amount, op.consume, op.accesses)
+
+
+def _late_key(op: Op) -> Any:  # noqa: ANN401 - a key
+    """Return the same where writes land late: there it matters who asks, and what lands."""
+    issuer = op.actor.name.partition(">")[0]
+    return (_key(op), op.kind, issuer, op.deferred, op.late, op.link if op.kind in (LAND, QUIET) else "")
+
+
+def _lasting_key(op: Op, *, late: bool) -> Any:  # noqa: ANN401 - a key
+    """Return a key that is equal for equal pieces, too."""
+    places = tuple((access.region.slot, access.region.spans, access.mode) for access in op.accesses)
+    cell = None if op.cell is None else (op.cell.slot, op.kind, op.how, op.amount, op.consume)
+    return (places, cell, op.kind == POLL, _late_key(op)[1:] if late else None)
+
+
+def _spread(number: int) -> int:
+    """Return 64 well-mixed bits (the finalizer of SplitMix64: Steele, Lea and Flood, OOPSLA 2014)."""
+    number &= _ALL
+    number = ((number ^ number >> 30) * 0xBF58476D1CE4E5B9) & _ALL
+    number = ((number ^ number >> 27) * 0x94D049BB133111EB) & _ALL
+    return number ^ number >> 31

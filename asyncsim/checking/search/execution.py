@@ -1,0 +1,197 @@
+"""A trail: the operations that were executed so far, with what happened before what.
+
+Sets of steps are integers used as bit sets: bit n stands for step n. A trail is cut back and
+extended again from one execution of a search to the next, so that what two executions share is
+worked out once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from asyncsim.checking.search.dependence import changes_cell, is_rank_quiet, places_of, value_after
+from asyncsim.checking.search.pending import Underway
+from asyncsim.trace.op import JOIN, SET, START, SYNC
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from asyncsim.checking.search.dependence import Place, Relation
+    from asyncsim.trace.op import Op
+
+
+class Trail:
+    """The steps of one execution.
+
+    Args:
+        relation: what orders operations.
+        starts: the values of the cells at the start, by slot.
+
+    Attributes:
+        ops: the operations, step by step.
+        before: for each step, the steps that happened before it.
+        races: for each step, the steps of other actors that are ordered directly before it, with
+            none between. Latest first.
+        previous: for each step, the step before it of the same actor; for the first of a stream or
+            wire, the one that started or issued it; None for the first of a rank.
+        counts: how many steps each actor has taken.
+        indexes: for each step, how many its actor had taken before it.
+
+    """
+
+    def __init__(self, relation: Relation, starts: Sequence[int]) -> None:
+        """Start before the first step."""
+        self.ops: list[Op] = []
+        self.before: list[int] = []
+        self.races: list[list[int]] = []
+        self.previous: list[int | None] = []
+        self.counts: dict[str, int] = {}
+        self.indexes: list[int] = []
+        self._relation = relation
+        self._starts = starts
+        self._at: dict[Place, list[int]] = {}
+        self._last: dict[str, int] = {}
+        self._children: list[list[str]] = []
+        self._underway = Underway(relation.model)
+
+    def cut(self, length: int) -> None:
+        """Forget all steps from `length` on."""
+        while len(self.ops) > length:
+            op = self.ops.pop()
+            children = self._children.pop()
+            for child in children:
+                del self._last[child]
+            if op.kind != START:
+                self._underway.give_back(op, children)
+            self.before.pop()
+            self.indexes.pop()
+            self.races.pop()
+            previous = self.previous.pop()
+            self.counts[op.actor.name] -= 1
+            for place in places_of(op):
+                self._at[place].pop()
+            if previous is None:
+                del self._last[op.actor.name]
+            else:
+                self._last[op.actor.name] = previous
+
+    def extend(self, op: Op, ready: Sequence[Op] = ()) -> None:
+        """Take a step.
+
+        Args:
+            op: the operation.
+            ready: what was ready with it: tells who else has come to a meeting.
+
+        """
+        step = len(self.ops)
+        previous = self._last.get(op.actor.name)
+        before = 0 if previous is None else self.before[previous] | 1 << previous
+        for other in self._awaited(op, ready):
+            before |= self.before[other] | 1 << other
+        races = []
+        for other in self.met_by(op):
+            if not before >> other & 1 and self._relation.orders(self.ops[other], op):
+                races.append(other)
+                before |= self.before[other] | 1 << other
+        if is_rank_quiet(op):  # only now, or it would seem that what it waits for had to be issued before it
+            for wire in self._underway.awaited(op):
+                before |= self.before[self._last[wire]] | 1 << self._last[wire]
+        self.ops.append(op)
+        self.before.append(before)
+        self.races.append(races)
+        self.previous.append(previous)
+        self._last[op.actor.name] = step
+        index = self.counts.get(op.actor.name, 0)
+        children = [op.link] if op.kind == START else self._underway.take(op, index)
+        self._last |= dict.fromkeys(children, step)
+        self._children.append(children)
+        self.counts[op.actor.name] = index + 1
+        self.indexes.append(index)
+        for place in places_of(op):
+            self._at.setdefault(place, []).append(step)
+
+    def last_of(self, actor: str) -> int | None:
+        """Return the last step of an actor."""
+        return self._last.get(actor)
+
+    def met_by(self, op: Op) -> list[int]:
+        """Return the steps of other actors at the places of `op`, latest first."""
+        steps = {step for place in places_of(op, looks=True) for step in self._at.get(place, ())}
+        return sorted((step for step in steps if self.ops[step].actor.name != op.actor.name), reverse=True)
+
+    def _awaited(self, op: Op, ready: Sequence[Op]) -> list[int]:
+        """Return the steps that no schedule does the other way round with this one, program order aside."""
+        if op.kind == JOIN:
+            return [self._last[op.link]]
+        if op.kind == SYNC:
+            here = (self._last.get(other.actor.name) for other in ready if other.kind == SYNC and other.link == op.link)
+            gone = (step for step, other in enumerate(self.ops) if other.kind == SYNC and other.link == op.link)
+            return [step for step in (*here, *gone) if step is not None]
+        return [] if is_rank_quiet(op) else [self._last[wire] for wire in self._underway.awaited(op)]
+
+    def since(self, step: int) -> int:
+        """Return all steps after this one in time."""
+        return (1 << len(self.ops)) - (1 << (step + 1))
+
+    def free_of(self, steps: int, other: int, wait: int | None) -> int:
+        """Return those of `steps` that happened neither after step `other` nor after step `wait`, if there is one.
+
+        Args:
+            steps: a set of steps: bit s stands for step s.
+            other: a step.
+            wait: a step; None: there is none.
+
+        """
+        bar = 1 << other | (0 if wait is None else 1 << wait)
+        return sum(1 << step for step in members(steps & ~bar) if not self.before[step] & bar)
+
+    def first(self, steps: int) -> dict[str, int]:
+        """Return those of `steps` that none of the others happened before, by actor."""
+        return {self.ops[step].actor.name: step for step in members(steps) if not self.before[step] & steps}
+
+    def at(self, place: Place) -> int:
+        """Return the steps at a place."""
+        return sum(1 << step for step in self._at.get(place, ()))
+
+    def value(self, slot: int, steps: int, wait: Op | None = None) -> int:
+        """Return what a cell holds after the operations among `steps`; with a wait, in the eyes of its actor.
+
+        Args:
+            slot: of the cell.
+            steps: a set of steps: bit s stands for step s.
+            wait: an operation that waits for the cell; None: the value in memory.
+
+        """
+        value = self._starts[slot]
+        for step in self._at.get(("cell", slot), ()):
+            if steps >> step & 1:
+                op = self.ops[step]
+                if wait is not None and self._relation.sees_at_issue(wait, op):
+                    continue
+                if wait is not None and op.deferred and op.actor.name == wait.actor.name and self._is_seen(step):
+                    value += op.amount
+                else:
+                    value = value_after(value, op)
+        return value
+
+    def _is_seen(self, step: int) -> bool:
+        """Say whether an actor sees the signal that it sent at a step before it lands."""
+        return self._relation.forwards and not self._underway.is_queued(self._children[step][-1])
+
+    def is_blurred(self, wait: Op) -> bool:
+        """Say whether `value` may be wrong for a wait: it has own changes under way, and the cell is set."""
+        if wait.cell is None:
+            return True
+        ops = [self.ops[step] for step in self._at.get(("cell", wait.cell.slot), ())]
+        own = any(op.deferred and op.actor.name == wait.actor.name for op in ops)
+        return (
+            own and self._relation.forwards and any(op.how == SET and (op.deferred or changes_cell(op)) for op in ops)
+        )
+
+
+def members(steps: int) -> Iterator[int]:
+    """Yield the steps of a set, ascending."""
+    while steps:
+        low = steps & -steps
+        yield low.bit_length() - 1
+        steps ^= low

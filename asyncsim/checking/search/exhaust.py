@@ -1,0 +1,327 @@
+"""Exhaustive exploration: one execution of every class of schedules that differ in what they can lead to.
+
+Every execution is a run of its own (stateless search: Godefroid, "Model checking for programming
+languages using VeriSoft", POPL 1997). `asyncsim.checking.search.dpor` says which are left. A wait that
+nothing lets pass is not among the ready operations, so it is never explored as a failed try.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from asyncsim.checking.record.interrupts import Deaf
+from asyncsim.checking.search.dpor import Tree
+from asyncsim.checking.search.equivalence import Behaviours
+from asyncsim.checking.search.shard import Failure
+from asyncsim.checking.search.tally import Progress
+from asyncsim.machine.simulate import Blocking, simulate
+from asyncsim.schedulers.replay import Replay
+from asyncsim.trace.digest import digest_bytes
+from asyncsim.trace.errors import DivergenceError, KernelError, MisuseError
+from asyncsim.trace.event import COMPLETE, DEADLOCK, STEP_LIMIT, STOPPED
+from asyncsim.trace.finding import Finding
+from asyncsim.trace.late import model_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from asyncsim.checking.diagnose.outcome import Judge
+    from asyncsim.checking.search.coenabled import Met, Pair
+    from asyncsim.checking.search.prefixes import Learnt, Prefix
+    from asyncsim.machine.case import Case, Run
+    from asyncsim.machine.memory import Tile
+    from asyncsim.trace.op import Op
+    from asyncsim.trace.world import Actor
+
+NAME = "exhaust"
+"""What stands for the scheduler in headers and failures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exhausted:
+    """What an exhaustive exploration found out.
+
+    Args:
+        executions: how many runs were made, redundant ones included.
+        behaviours: a number for each inequivalent execution among them, see `asyncsim.checking.search.equivalence`.
+        complete: every inequivalent execution was run; False when the budget ran out, when Ctrl-C came,
+            or when a run met the limit of steps.
+        estimate: of a complete exploration, how many inequivalent executions there are; else how many are to be
+            made in all, redundant ones included: Knuth's estimate from the branches seen so far, which may be far off.
+        ends: a digest of every end state: ending, outputs, windows, cells.
+        contents: a digest of the outputs and windows of every end state.
+        results: a digest of the outputs of every end state.
+        failures: the first execution of each kind of failure.
+        races: the pairs of accesses that were seen to race, each with where they meet.
+        interrupted: Ctrl-C ended it early.
+        endless: how many executions were cut short, since they became much longer than the fair run.
+
+    """
+
+    executions: int
+    behaviours: frozenset[int]
+    complete: bool
+    estimate: int
+    ends: frozenset[str]
+    contents: frozenset[str]
+    results: frozenset[str]
+    failures: tuple[Failure, ...]
+    races: Mapping[Pair, Met]
+    interrupted: bool = False
+    endless: int = 0
+
+    @property
+    def inequivalent(self) -> int:
+        """How many of the executions differ in what can lead elsewhere."""
+        return len(self.behaviours)
+
+    @property
+    def redundant(self) -> int:
+        """How many were like another one, or made before all was learnt that tells executions apart."""
+        return self.executions - self.inequivalent
+
+    @property
+    def over(self) -> bool:
+        """Whether a check learns nothing more by going on."""
+        return self.complete or self.interrupted or bool(self.failures)
+
+
+@Blocking
+async def exhaust(
+    case: Case,
+    *,
+    budget: int,
+    judge: Judge,
+    on_run: Callable[[Run], None] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Exhausted:
+    """Run every inequivalent execution of a case, or as many as the budget allows.
+
+    Args:
+        case: what is run.
+        budget: how many executions at most.
+        judge: says what is wrong with a run.
+        on_run: called with every run that came to its end.
+        progress: called after every execution, with the estimate as the total.
+
+    Raises:
+        DivergenceError: the kernel did not do the same again under the same schedule.
+        MisuseError: the budget allows no run.
+
+    """
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+        raise MisuseError(f"budget={budget!r}; exhaustive exploration makes at least one execution")
+    deaf = Deaf()
+    try:
+        return await Exhausting(case, judge, on_run, progress, deaf=deaf).run(budget)
+    finally:
+        deaf.end()
+
+
+LONGER, MOST_CUT = 200, 10
+"""An execution that becomes twice as long as the fair run, and by so many steps longer, is cut short: it polls what
+another would write, and there are endlessly many such. After so many of them the exploration ends, incomplete."""
+
+
+class Exhausting:
+    """An exhaustive exploration under way; it can be continued with another budget.
+
+    Args:
+        case, judge, on_run, progress: as of `exhaust`.
+        prefix: the part of the schedules that is explored; None: all. Of a part, `rest` tells what is left, and
+            where it learns what its prefix does not know, it is given up, incomplete.
+        deaf: begins when Ctrl-C comes; whoever gave it ends it. None: a second Ctrl-C is heard.
+
+    """
+
+    def __init__(  # noqa: PLR0913 - as above
+        self,
+        case: Case,
+        judge: Judge,
+        on_run: Callable[[Run], None] | None = None,
+        progress: Callable[[Progress], None] | None = None,
+        prefix: Prefix | None = None,
+        *,
+        deaf: Deaf | None = None,
+    ) -> None:
+        """Start with nothing run."""
+        self._deaf = deaf
+        self._short = 0 < judge.steps < (case.step_limit - LONGER) // 2
+        self._case = replace(case, max_steps=2 * judge.steps + LONGER) if self._short else case
+        self.endless = 0
+        """How many executions were cut short."""
+        self._over_long = False
+        self._judge = judge
+        self._on_run = on_run
+        self._progress = progress
+        self._tree = Tree(self._case, prefix)
+        self._walk = Walk(self._tree)
+        self._executions = 0
+        self._classes = Behaviours(model_of(case.memory), self._tree.relation)
+        self._behaviours: set[int] = set()
+        self._over = self._limited = self._interrupted = False
+        self._ends: set[str] = set()
+        self._contents: set[str] = set()
+        self._results: set[str] = set()
+        self._failures: dict[str, Failure] = {}
+        self._judged: set[str] = set()
+
+    async def run(self, budget: int) -> Exhausted:
+        """Go on until there is nothing left, `budget` executions were made in all, or Ctrl-C comes."""
+        try:
+            while not (self._over or self._over_long) and self._executions < budget:
+                waiting, cut_short = await self._execute()
+                self._executions += 1
+                self._advance(waiting, cut_short=cut_short)
+                if self._progress is not None:
+                    self._progress(Progress(self._executions, self._estimate(), len(self._failures)))
+        except KeyboardInterrupt:
+            if self._deaf is not None:
+                self._deaf.begin()
+            self._interrupted = True
+        complete = self._over and not self._limited and not self._tree.outgrown
+        return Exhausted(
+            self._executions, frozenset(self._behaviours), complete, self._estimate(complete=complete),
+            frozenset(self._ends), frozenset(self._contents), frozenset(self._results), tuple(self._failures.values()),
+            dict(self._tree.meetings.found), self._interrupted, self.endless,
+        )  # fmt: skip
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left to run, or is worth it: too many executions had to be cut short."""
+        return self._over or self._over_long
+
+    @property
+    def outgrown(self) -> bool:
+        """Whether it was given up, since it learnt what its prefix does not know."""
+        return self._tree.outgrown
+
+    @property
+    def limited(self) -> bool:
+        """Whether a run met the limit of steps."""
+        return self._limited
+
+    @property
+    def rest(self) -> Prefix | None:
+        """What is left of the part that is explored; None if nothing is."""
+        return self._tree.rest
+
+    @property
+    def learnt(self) -> Learnt:
+        """What is known of the case by now."""
+        return self._tree.learnt
+
+    def _advance(self, waiting: Sequence[Op], *, cut_short: bool) -> None:
+        """Turn to the next execution, and note which behaviour this one was."""
+        ops = list(self._tree.trail.ops)
+        known = self._tree.learnt
+        self._over = not self._tree.advance(waiting=waiting, cut_short=cut_short)
+        if self._tree.learnt != known:  # other executions are told apart now
+            self._classes = Behaviours(model_of(self._case.memory), self._tree.relation)
+            self._behaviours.clear()
+        if self._tree.path or self._over:  # it was not in vain
+            self._behaviours.add(self._classes.of(ops))
+
+    def _estimate(self, *, complete: bool = False) -> int:
+        explored = self._tree.explored
+        if complete:
+            return len(self._behaviours)
+        return self._executions if self._over or not explored else max(round(self._executions / explored), 1)
+
+    async def _execute(self) -> tuple[Sequence[Op], bool]:
+        """Make the next execution; return what waits at its end, and whether its last step cut it short."""
+        try:
+            run = await simulate.aio(self._case, self._walk, engine="direct")
+        except KernelError as error:
+            why = f"the kernel raises under this schedule: {error}"
+            self._note("raises", Finding("wrong-result", why, harmful=True), None)
+            self._add_end(STOPPED, (), ())
+            return (), True
+        if self._short and run.ending == STEP_LIMIT:
+            self._limited = True
+            self.endless += 1
+            self._over_long = self.endless >= MOST_CUT
+            return (), True
+        outputs = [part or "" for parts in self._judge.digests(run) for part in parts]
+        shown = " ".join((run.ending, *outputs, *run.unwritten))
+        if shown not in self._judged:  # the same bits have the same faults
+            self._judged.add(shown)
+            for finding in self._judge.findings(run):
+                self._note(finding.kind, finding, run.ending)
+        self._add_end(run.ending, outputs, run.windows)
+        if self._on_run is not None:
+            self._on_run(run)
+        self._limited |= run.ending == STEP_LIMIT
+        waiting = await self._waiting(run) if run.ending == DEADLOCK else ()
+        return waiting, run.ending not in (COMPLETE, DEADLOCK)
+
+    async def _waiting(self, run: Run) -> Sequence[Op]:
+        """Return the waits that nobody was there to let pass. Only a recorded run tells them; so repeat it."""
+        again = await simulate.aio(self._case, Replay(run.choices), record=NAME, engine="direct")
+        trace = again.trace
+        if trace is None or trace.footer is None:
+            raise RuntimeError("a recorded run has no trace")
+        return [event.op for event in trace.footer.pending]
+
+    def _note(self, kind: str, finding: Finding, ending: str | None) -> None:
+        if kind not in self._failures:
+            choices = tuple(op.actor.name for op in self._tree.trail.ops)
+            self._failures[kind] = Failure(finding, choices, NAME, ending or STOPPED)
+
+    def _add_end(self, ending: str, outputs: Sequence[str], windows: Sequence[Tile]) -> None:
+        trail = self._tree.trail
+        everything = (1 << len(trail.ops)) - 1
+        cells = [str(trail.value(slot, everything)) for slot in range(len(self._tree.starts))]
+        result = digest_bytes(" ".join((ending, *outputs)).encode())
+        windows_too = digest_bytes(b"".join((result.encode(), *(array.tobytes() for array in windows))))
+        self._results.add(result)
+        self._contents.add(windows_too)
+        self._ends.add(digest_bytes(f"{windows_too} {' '.join(cells)}".encode()))
+
+
+class Walk:
+    """The scheduler of an exploration: along the path of the tree, and on from its end."""
+
+    def __init__(self, tree: Tree) -> None:
+        """Follow this tree."""
+        self._tree = tree
+        self._step = 0
+
+    def begin(self, actors: Sequence[Actor]) -> None:  # noqa: ARG002 - the protocol's
+        """Start a run."""
+        self._step = 0
+
+    def choose(self, ready: Sequence[Op]) -> Op:
+        """Return what the tree says."""
+        step = self._step
+        state = self._tree.arrive(step, ready)
+        chosen = self._tree.first(ready) if state is None else state.chosen
+        op = next((op for op in ready if op.actor.name == chosen), None)
+        if op is None or (state is not None and (len(ready) != len(state.ready) or not _same(op, state.ready[chosen]))):
+            was = "" if state is None else _listed(state.ready.values())
+            raise DivergenceError(
+                f"the same choices led to other operations: ready were {was}; now {_listed(ready)}", step=step
+            )
+        if step == len(self._tree.trail.ops):
+            self._tree.trail.extend(op, ready)
+        self._step = step + 1
+        return op
+
+
+def _listed(ops: Iterable[Op]) -> str:
+    return ", ".join(f"{op.actor.name} ({op})" for op in ops)
+
+
+def _same(a: Op, b: Op) -> bool:
+    """Say whether two operations of one world are the same."""
+    if a is b:
+        return True
+    return _facts(a) == _facts(b)
+
+
+def _facts(op: Op) -> tuple[object, ...]:
+    """Return what an operation does; the pieces of a torn tile are regions made anew in each execution."""
+    places = tuple((access.region.slot, access.region.spans, access.mode) for access in op.accesses)
+    cell = op.cell.slot if op.cell is not None else -1
+    return (op.kind, places, cell, op.how, op.amount, op.consume)

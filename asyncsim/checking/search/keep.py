@@ -1,0 +1,85 @@
+"""Keeping witnesses: a token for every failing schedule, and a file as soon as it is found."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from asyncsim.checking.diagnose.hang import told
+from asyncsim.machine.simulate import simulate
+from asyncsim.schedulers.replay import Replay
+from asyncsim.trace.errors import KernelError
+from asyncsim.trace.finding import REFUTED
+from asyncsim.trace.jsonl import write_trace
+from asyncsim.trace.token import Token, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncsim.machine.case import Case
+    from asyncsim.trace.finding import Finding
+
+SCHEDULER = "witness"
+"""What the header of a witness names as its scheduler: the analysis chose."""
+
+
+class Keeper:
+    """Gives findings their witness: always as a token, and as a file where a directory is given.
+
+    Args:
+        case: what is judged.
+        save: the directory, made if it is missing; None: nothing is written.
+
+    """
+
+    def __init__(self, case: Case, save: Path | str | None) -> None:
+        """Make the directory now, so that a bad one is noticed before the work."""
+        self._case = case
+        self.folder = None if save is None else Path(save)
+        self._names: dict[str, int] = {}
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+
+    async def keep(self, finding: Finding, choices: Sequence[str], *, ending: str | None = None) -> Finding:
+        """Return the finding with its token and, if a directory was given, its file, which is on disk by then.
+
+        What hangs is told in words: who waits, where, for what, and why for ever.
+
+        Args:
+            finding: what was found.
+            choices: the names of the actors, step by step, of a run that shows it.
+            ending: how that run ended; None: not known.
+
+        Raises:
+            RuntimeError: the run that shows it could not be recorded.
+
+        """
+        finding = told(self._case, finding, choices)
+        header = self._case.header(SCHEDULER)
+        kept = finding.with_(token=encode(Token.of(header, choices, ending=ending)))
+        if self.folder is None:
+            return kept
+        try:
+            run = await simulate.aio(self._case, Replay(choices), record=SCHEDULER, engine="direct")
+            trace = run.trace
+        except KernelError as error:
+            trace = error.trace
+        if trace is None or trace.footer is None:
+            raise RuntimeError("a recorded run has no trace")
+        trace.footer.verdict = REFUTED
+        trace.footer.findings = [finding.with_(trace=None, token=None).to_json()]
+        path = self.folder / self._name(finding)
+        write_trace(trace, path)
+        return kept.with_(trace=str(path))
+
+    def _name(self, finding: Finding) -> str:
+        """Name a file by what it shows; the same check gives the same names."""
+        case = self._case
+        module, _, name = case.kernel.ref.rpartition(":")
+        stem = f"{Path(module).stem if module.endswith('.py') else module.rpartition('.')[2]}-{name}"
+        model = "" if case.memory == "sc" else f"-{case.memory}"
+        text = f"{stem}-P{case.ranks}-calls{case.calls}{model}-{finding.title}"
+        safe = re.sub(r"[^A-Za-z0-9_.]+", "-", text)
+        count = self._names[safe] = self._names.get(safe, 0) + 1
+        return f"{safe}{'' if count == 1 else f'-{count}'}.jsonl"

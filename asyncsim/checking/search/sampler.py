@@ -1,0 +1,142 @@
+"""One schedule of an exploration: it is run and judged, and what it shows is told as a part."""
+
+from __future__ import annotations
+
+import traceback
+from array import array
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from asyncsim.checking.search.cause import Causes
+from asyncsim.checking.search.equivalence import Behaviours, Taken
+from asyncsim.checking.search.shard import Failure, Part
+from asyncsim.machine.direct import drive
+from asyncsim.machine.simulate import simulate
+from asyncsim.schedulers.fair import FairAtLast
+from asyncsim.schedulers.table import make
+from asyncsim.trace.errors import KernelError
+from asyncsim.trace.event import COMPLETE, STOPPED
+from asyncsim.trace.finding import Finding
+from asyncsim.trace.late import model_of
+
+if TYPE_CHECKING:
+    from asyncsim.checking.diagnose.outcome import Judge
+    from asyncsim.checking.search.looking import Looking
+    from asyncsim.machine.case import Case, Run
+
+
+_MOST_KNOWN = 1024
+"""So many different results are remembered with what is wrong with them. Mostly there are a few dozen."""
+
+
+class Sampler:
+    """Judges schedules of one case, each for itself: the same schedule shows the same, whatever came before.
+
+    Args:
+        case: what is run.
+        judge: says what is wrong with a run; it knows the fair one.
+        behaviours: whether to tell which behaviour each run is.
+        looking: looks at the runs that are made here for races; None: nobody does.
+
+    """
+
+    def __init__(self, case: Case, judge: Judge, *, behaviours: bool, looking: Looking | None = None) -> None:
+        """Run nothing yet."""
+        self._looking = looking
+        self.case = case
+        self._judge = judge
+        self._causes = Causes(case)
+        self._behaviours = Behaviours(model_of(case.memory)) if behaviours else None
+        self._known: dict[str, tuple[list[Finding], bool]] = {}
+
+    def run(self, number: int, text: str) -> Part:
+        """Run the schedule with this number in the plan, and this text; return the part of it alone.
+
+        Args:
+            number: from 0.
+            text: of the scheduler.
+
+        """
+        taken = self._taken(text)
+        try:
+            run = drive(self.case, taken)
+        except KernelError as error:
+            return self.judged(number, text, taken, error)
+        return self.judged(number, text, taken, run)
+
+    async def here(self, number: int, text: str) -> Part:
+        """Do the same; trio's other tasks, Ctrl-C and cancellations get their turn before the run.
+
+        Args:
+            number: from 0.
+            text: of the scheduler.
+
+        """
+        taken = self._taken(text)
+        try:
+            run = await simulate.aio(self.case, taken, engine="direct", notice=False)
+        except KernelError as error:
+            return self.judged(number, text, taken, error)
+        finally:
+            if self._looking is not None:
+                self._looking.look()
+        return self.judged(number, text, taken, run)
+
+    def _taken(self, text: str) -> Taken:
+        """Make the scheduler; in a run that goes on and on it becomes a fair one."""
+        scheduler = FairAtLast(make(text), 1000 + 4 * self._judge.steps)
+        return Taken(scheduler if self._looking is None else self._looking.around(scheduler))
+
+    def judged(self, number: int, text: str, taken: Taken, came: Run | KernelError) -> Part:
+        """Return the part of one schedule, of which this came.
+
+        Args:
+            number: from 0.
+            text: of the scheduler.
+            taken: what the scheduler chose.
+            came: the run, or what the kernel raised.
+
+        """
+        part = Part(number, 1)
+        if self._behaviours is not None:
+            part.behaviours = array("Q", [self._behaviours.of(taken.ops)])
+        if isinstance(came, KernelError):
+            finding = Finding("wrong-result", f"the kernel raises under this schedule: {came}", harmful=True)
+            part.times[_raised(came)] = 1
+            part.first[_raised(came)] = Failure(finding, tuple(taken.choices), text, STOPPED)
+            return part
+        findings, other_bits = self._outcome(came)
+        part.other_bits = int(other_bits)
+        for finding in findings:
+            cause = self._causes.of(finding, taken.ops)
+            found = finding.with_(sides=(*finding.sides, *cause.sides))
+            part.times[cause.key] = 1
+            part.first[cause.key] = Failure(found, tuple(came.choices), text, came.ending)
+        return part
+
+    def _outcome(self, run: Run) -> tuple[list[Finding], bool]:
+        """Return what is wrong with a run, and whether its results are right, but in other bits than the fair one's.
+
+        The same bits have the same faults, and to compare with a golden costs as much as half a run.
+        """
+        if run.ending != COMPLETE or run.unwritten:
+            return self._judged_anew(run)
+        shown = " ".join(part or "" for parts in self._judge.digests(run) for part in parts)
+        known = self._known.get(shown)
+        if known is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            known = self._known[shown] = self._judged_anew(run)
+        return known
+
+    def _judged_anew(self, run: Run) -> tuple[list[Finding], bool]:
+        findings = self._judge.findings(run)
+        return findings, not findings and self._judge.has_other_bits(run)
+
+
+def _raised(error: KernelError) -> str:
+    """Return the key of what a kernel raised: the type, and the line."""
+    cause = error.__cause__ or error
+    frames = traceback.extract_tb(cause.__traceback__)
+    place = f"{PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"raises | {type(cause).__name__} | {place}"

@@ -1,0 +1,130 @@
+"""The tally of an exploration: its parts in the order of the plan, so that nothing depends on who ran them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from asyncsim.checking.record.interrupts import ctrl_c_afterwards
+from asyncsim.checking.search.estimate import Seen
+from asyncsim.trace.event import STOPPED
+
+if TYPE_CHECKING:
+    from asyncsim.checking.record.stage import Stage
+    from asyncsim.checking.search.keep import Keeper
+    from asyncsim.checking.search.shard import Failure, Part
+    from asyncsim.trace.finding import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an exploration is.
+
+    Args:
+        done: schedules that were run.
+        total: of how many.
+        found: findings so far.
+        behaviours: different ones seen so far, about; None where they are not counted.
+        unseen: the probability that the next schedule shows a new one, about; None likewise.
+        stage: what a check is doing that tells no schedules; None: schedules are run.
+
+    """
+
+    done: int
+    total: int
+    found: int
+    behaviours: int | None = None
+    unseen: float | None = None
+    stage: Stage | None = None
+
+
+class Tally:
+    """What an exploration has shown so far.
+
+    Args:
+        keeper: makes the witness of the first failure of each kind, at once.
+
+    Attributes:
+        done: how many schedules were counted, and
+        arrived: how many with those whose turn has not come yet.
+        judged: how many of the counted did not end their process.
+        seen: the behaviours.
+
+    """
+
+    def __init__(self, keeper: Keeper) -> None:
+        """Start with nothing found."""
+        self.done = 0
+        self.arrived = 0
+        self.judged = 0
+        self.seen = Seen()
+        self._keeper = keeper
+        self._first: dict[str, Failure] = {}
+        self._kept: dict[str, Finding] = {}
+        self._times: dict[str, int] = {}
+        self._other_bits = 0
+        self._early: dict[int, Part] = {}
+        self._next = 0
+
+    async def arrive(self, part: Part) -> None:
+        """Take a part as soon as it is there, and count it as soon as all before it are."""
+        self.arrived += part.count
+        self._early[part.start] = part
+        while (ready := self._early.pop(self._next, None)) is not None:
+            self._next = ready.stop
+            await self.count(ready)
+
+    async def count_early(self) -> None:
+        """Count what has arrived though something before it is missing: nothing more comes."""
+        for start in sorted(self._early):
+            await self.count(self._early.pop(start))
+
+    async def count(self, part: Part) -> None:
+        """Count the next part, and keep what it is the first to show."""
+        self.done += part.count
+        self.judged += part.judged
+        self.arrived = max(self.arrived, self.done)
+        self.seen.add(part.behaviours)
+        self._other_bits += part.other_bits
+        new = [key for key in part.first if key not in self._first]
+        self._first |= {key: part.first[key] for key in new}
+        for key, times in part.times.items():
+            self._times[key] = self._times.get(key, 0) + times
+        with ctrl_c_afterwards():  # a witness that was begun is written
+            for key in new:
+                failure = part.first[key]
+                ending = None if failure.ending == STOPPED else failure.ending
+                if failure.ending:
+                    self._kept[key] = await self._keeper.keep(failure.finding, failure.choices, ending=ending)
+
+    @property
+    def found(self) -> int:
+        """How many findings there are."""
+        return len(self._first)
+
+    def progress(self, total: int) -> Progress:
+        """Say how far it is."""
+        if not self.seen.schedules:
+            return Progress(self.arrived, total, self.found)
+        return Progress(self.arrived, total, self.found, self.seen.behaviours, self.seen.unseen)
+
+    def findings(self) -> list[Finding]:
+        """Return one finding for each thing that is wrong, with how often it was seen and where first."""
+        found = []
+        for key, failure in self._first.items():
+            finding = self._kept.get(key, failure.finding)
+            often = f"in {self._times.get(key, 1)} of {self.done} schedules, first under {failure.scheduler}"
+            found.append(finding.with_(shown=f"{finding.shown}; {often}" if finding.shown else often))
+        return found
+
+    def notes(self) -> list[str]:
+        """Return remarks: how much was seen, and whether right results are the fair schedule's bit for bit."""
+        notes = []
+        if self.seen.schedules:
+            notes.append(self.seen.note())
+        if self._other_bits:
+            often = f"in {self._other_bits} of {self.done} schedules"
+            notes.append(
+                f"{often} the results differ in their bits from those of the fair one, each within the tolerance"
+            )
+        return notes

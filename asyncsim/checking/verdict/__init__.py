@@ -1,0 +1,1 @@
+"""What the rest adds up to: PROVED, EXHAUSTED, SURVIVED or REFUTED, and what that rests on."""

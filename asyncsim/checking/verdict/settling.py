@@ -1,0 +1,173 @@
+"""Settling what a finding about an order does, after all exploration: benign, harmful, or not shown to be harmful.
+
+Two schedules with the same bits do not make a race benign. It is called so where every inequivalent execution ends
+alike, or where both of its orders were followed to all their ends, and these are the same; and harmful where they are
+not. Else it is not shown to be harmful, which says nothing.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from asyncsim.analysis.analyse import ORDER_FINDINGS
+from asyncsim.checking.record.interrupts import ctrl_c_afterwards
+from asyncsim.checking.search.ends import NOT_FOLLOWED, Ends, Shown
+from asyncsim.checking.verdict.raced import Raced, kind_of
+from asyncsim.checking.witness.rendezvous import Meeting
+from asyncsim.checking.witness.witness import shown_by
+from asyncsim.machine.simulate import simulate
+from asyncsim.schedulers.choices import Choices
+from asyncsim.schedulers.fair import FairAtLast
+from asyncsim.schedulers.lenient import Lenient
+from asyncsim.trace.errors import KernelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from asyncsim.checking.diagnose.outcome import Judge
+    from asyncsim.checking.search.coenabled import Met, Pair
+    from asyncsim.checking.search.exhaust import Exhausted
+    from asyncsim.checking.search.keep import Keeper
+    from asyncsim.trace.event import Trace
+    from asyncsim.trace.finding import Finding, Side
+
+BUDGET, STEPS = 400, 40_000
+"""How many executions, and about how many steps, it may take to follow the orders of all findings of a check."""
+
+
+def _nothing() -> None:
+    """Nobody watches."""
+
+
+@dataclass(slots=True)
+class Settling:
+    """Settles the findings of one case.
+
+    Args:
+        judge: of its runs; it knows the fair one.
+        fair: the fair run, recorded.
+        keeper: keeps the witnesses.
+        findings: what was found by now; settled in place, and added to.
+        races: that were met, as of `asyncsim.checking.search.exhaust.Exhausted`.
+        explored: what an exhaustive exploration has shown; None: there was none.
+        budget: how many executions may be made to follow orders.
+
+    """
+
+    judge: Judge
+    fair: Trace
+    keeper: Keeper
+    findings: list[Finding]
+    races: Mapping[Pair, Met]
+    explored: Exhausted | None = None
+    budget: int = BUDGET
+
+    async def settle(self, begin: Callable[[], None] = _nothing) -> int:
+        """Add the races that were met, settle all; return how many executions that took.
+
+        Args:
+            begin: called if executions are made.
+
+        Raises:
+            DivergenceError: the kernel did not do the same again under the same schedule.
+            KeyboardInterrupt: Ctrl-C came; what is not settled by then is not called benign.
+
+        """
+        explored = self.explored
+        raced = Raced(self.judge.case, self.fair, self.races)
+        await self._add(raced, complete=explored is not None and explored.complete)
+        left = [n for n, found in enumerate(self.findings) if found.kind in ORDER_FINDINGS and found.harmful is None]
+        if explored is not None and explored.complete and not explored.failures and len(explored.contents) == 1:
+            words = f"the same bits in all {explored.inequivalent} inequivalent executions"
+            for number in left:
+                self.findings[number] = await self._shown(
+                    self.findings[number].with_(harmful=False, shown=words), raced
+                )
+            return 0
+        ends = Ends(self.judge, min(self.budget, STEPS // max(self.judge.steps, 1)))
+        for number in left:
+            finding = self.findings[number]
+            if finding.examples and len(finding.sides) == 2:  # noqa: PLR2004 - a pair
+                begin()
+                self.findings[number] = await self._shown(await self._settled(finding, raced, ends), raced)
+        return ends.executions
+
+    async def _add(self, raced: Raced, *, complete: bool) -> None:
+        """Add the races that are not told yet; where all were met, their number is that of the pairs."""
+        told = {kind_of(finding): number for number, finding in enumerate(self.findings)}
+        for finding in await raced.findings():
+            number = told.get(kind_of(finding))
+            if number is None:
+                self.findings.append(finding)
+            elif complete:
+                self.findings[number] = self.findings[number].with_(pairs=finding.pairs)
+
+    async def _shown(self, finding: Finding, raced: Raced) -> Finding:
+        """Return a finding with a schedule in which its sides come the other way round than in the fair run."""
+        met = raced.meeting(finding.sides)
+        if met is None or finding.token is not None:
+            return finding
+        first, second = finding.sides
+        prefix = [*met.together, second.actor, first.actor]
+        choices = Choices(FairAtLast(Lenient([(name, 1) for name in prefix]), len(prefix)))
+        ending = None
+        with suppress(KernelError):
+            ending = (await simulate.aio(self.judge.case, choices, engine="direct", notice=False)).ending
+        return await self.keeper.keep(finding, choices.choices, ending=ending)
+
+    async def _settled(self, finding: Finding, raced: Raced, ends: Ends) -> Finding:
+        shown: list[Shown] = []
+        for sides, why in zip(finding.examples, finding.whys, strict=True):
+            together = await self._together(sides, raced)
+            if together is None:
+                shown.append(Shown(None, NOT_FOLLOWED))
+                continue
+            shown.append(await ends.of(together, sides[0].actor, sides[1].actor))
+            if shown[-1].harmful:
+                return await self._harmful(finding.with_(sides=sides, why=why), shown[-1])
+        worst = next((one for one in shown if one.harmful is None), shown[0])
+        if worst.harmful is False and finding.pairs > len(shown):
+            worst = Shown(None, f"{worst.words} (in {len(shown)} of {finding.pairs} pairs; the others were not run)")
+        return finding.with_(harmful=worst.harmful, shown=_joined(finding.shown, worst))
+
+    async def _harmful(self, finding: Finding, shown: Shown) -> Finding:
+        """Return a finding with the execution that shows it."""
+        end, words = shown.end, shown.words
+        if end is None:
+            return finding.with_(harmful=True, shown=words)
+        if not words:
+            words = end.error if end.run is None else await shown_by(self.judge, end.run)
+        ending = None if end.run is None else end.run.ending
+        with ctrl_c_afterwards():  # a witness that was begun is written
+            return await self.keeper.keep(finding.with_(harmful=True, shown=words), end.choices, ending=ending)
+
+    async def _together(self, sides: tuple[Side, ...], raced: Raced) -> list[str] | None:
+        """Return the choices after which both sides are next; None: they were not brought together."""
+        met = raced.meeting(sides)
+        if met is not None:
+            return met.together
+        first, second = sides
+        meeting = Meeting(first, second, self.judge.fair, 2 * self.judge.steps)
+        choices = Choices(meeting)
+        with suppress(KernelError):
+            await simulate.aio(self.judge.case, choices, engine="direct", notice=False)
+        if not meeting.met:
+            return None
+        done = [step for step, name in enumerate(choices.choices) if name == first.actor]
+        return choices.choices[: done[first.index]]
+
+
+def doubt(findings: list[Finding]) -> None:
+    """Take back that findings about an order are benign, if only two schedules have shown so."""
+    for number, finding in enumerate(findings):
+        if finding.kind in ORDER_FINDINGS and finding.harmful is False:
+            findings[number] = finding.with_(harmful=None)
+
+
+def _joined(told: str, shown: Shown) -> str:
+    """Say what two schedules showed, and what following them did, unless that says all."""
+    if shown.harmful is False or not told:
+        return shown.words
+    return told if shown.words in told else f"{told}; {shown.words}"

@@ -1,0 +1,163 @@
+"""Schedules that bring two operations together, or hold one: what witnesses are made with.
+
+A side of a finding says which operation of its actor it is, by number. In another schedule an answer of a
+`test` can make the actor do something else there, and then that is no evidence of the side: what stands
+there must be of the same kind, on the same region, and come from the same line.
+"""
+
+from __future__ import annotations
+
+from itertools import chain, islice
+from typing import TYPE_CHECKING
+
+from asyncsim.checking.witness.following import SPINNING, Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncsim.trace.event import Trace
+    from asyncsim.trace.finding import Side
+    from asyncsim.trace.op import Op
+    from asyncsim.trace.world import Actor
+
+
+def did(trace: Trace, side: Side) -> bool:
+    """Say whether the operation of a run that a side numbers comes from the side's line, in its call.
+
+    Args:
+        trace: of a run; pending operations count, too.
+        side: of a finding.
+
+    """
+    pending = () if trace.footer is None else trace.footer.pending
+    own = (event for event in chain(trace.events, pending) if event.op.actor.name == side.actor)
+    event = next(islice(own, side.index, None), None)
+    return event is not None and is_of(event.op, side) and (event.call, event.at) == (side.call, side.at)
+
+
+def is_of(op: Op, side: Side) -> bool:
+    """Say whether an operation is of the kind of a side, and on its region, cell or stream.
+
+    Args:
+        op: an operation.
+        side: of a finding.
+
+    """
+    if op.kind != side.op:
+        return False
+    places = [str(access.region) for access in op.accesses]
+    if op.cell is not None:
+        places.append(str(op.cell))
+    return side.region in (places or [op.link])
+
+
+_AS_FAIR, _FIRST, _LATE = "as in the fair run", "who is awaited first", "as late as can be"
+HOWS = (_AS_FAIR, _FIRST, _LATE)
+"""How two are brought together: while one is held, all others go on as in the fair run until the other has come; or
+the other before all others; or both are held as long as anybody else can move."""
+
+
+class Meeting:
+    """Brings two actors to their operations, then lets one go first; everybody else as in the fair run.
+
+    Args:
+        first, second: the sides; `first` goes before `second`.
+        fair: the choices of the fair run.
+        patience: so many steps of others one is held, and then no more.
+        how: one of `HOWS`.
+
+    """
+
+    def __init__(self, first: Side, second: Side, fair: Sequence[str], patience: int, *, how: str = HOWS[0]) -> None:
+        """Hold both sides until both stand at the gate."""
+        self._sides = (first, second)
+        self._plan = Plan(fair)
+        self._patience = patience
+        self._how = how
+        self.met = False
+
+    def begin(self, actors: Sequence[Actor]) -> None:
+        """Start over."""
+        self._plan.begin(actors)
+        self._next: list[Side] = []
+        self._over = False
+        self._held = 0
+        self._meant: set[str] = set()
+        self.met = False
+
+    def choose(self, ready: Sequence[Op]) -> Op:
+        """Choose as the fair run did among those that are not held; the two sides when they have met."""
+        return self._plan.take(ready, self._place(ready))
+
+    def _place(self, ready: Sequence[Op]) -> int:
+        if not self._over and not self.met:
+            standing = [at for side in self._sides if (at := self._plan.stands(ready, side)) is not None]
+            held = [ready[at] for at in standing]
+            free = len(held) < len(ready)
+            self._held += bool(held)
+            impatient = self._held > self._patience
+            if not all(map(self._is_meant, held)):
+                self._over = True  # it did something else: they cannot meet any more
+            elif len(held) == len(self._sides) and not (self._how == _LATE and free and not impatient):
+                self.met = True
+                self._next = list(self._sides)
+            elif not free or impatient:
+                self._over = True  # they cannot meet: go on as the fair run did
+            else:
+                at = self._sought(ready, held)
+                return self._plan.pick(ready, held) if at is None else at
+        while self._next:
+            at = self._plan.find(ready, self._next.pop(0).actor)
+            if at is not None:
+                return at
+        return self._plan.pick(ready)
+
+    def _sought(self, ready: Sequence[Op], held: Sequence[Op]) -> int | None:
+        """Return the place of the one who is awaited, if he goes before all others."""
+        if self._how != _FIRST or len(held) != 1:
+            return None
+        side = self._sides[held[0].actor.name == self._sides[0].actor]
+        for name in (side.actor, side.actor.partition(">")[0]):  # what lands is issued before
+            at = self._plan.find(ready, name)
+            if at is not None and ready[at] is not held[0] and ready[at].kind not in SPINNING:
+                return at
+        return None
+
+    def _is_meant(self, op: Op) -> bool:
+        """Say whether what stands in the place of a side is its operation; it is looked at once."""
+        name = op.actor.name
+        if name not in self._meant and is_of(op, next(side for side in self._sides if side.actor == name)):
+            self._meant.add(name)
+        return name in self._meant
+
+
+class Holding:
+    """Holds one operation until nobody else can go on.
+
+    Args:
+        actor: whose operation is held.
+        index: which of its operations.
+        patience: so many steps of others it is held, and then no more.
+
+    """
+
+    def __init__(self, actor: str, index: int, patience: int) -> None:
+        """Hold it."""
+        self._actor = actor
+        self._index = index
+        self._patience = patience
+
+    def begin(self, actors: Sequence[Actor]) -> None:
+        """Start over."""
+        self._plan = Plan(())
+        self._plan.begin(actors)
+        self._waited = 0
+
+    def choose(self, ready: Sequence[Op]) -> Op:
+        """Choose in fair turn among those that are not held."""
+        plan = self._plan
+        at = plan.find(ready, self._actor) if plan.done(self._actor) == self._index else None
+        self._waited += at is not None
+        if at is None or len(ready) == 1 or self._waited > self._patience:
+            return plan.take(ready, plan.pick(ready))
+        return plan.take(ready, plan.pick(ready, [ready[at]]))

@@ -1,0 +1,1 @@
+"""Search in several processes: batches, subtrees, the journal of an exploration."""

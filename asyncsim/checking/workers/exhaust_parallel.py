@@ -1,0 +1,281 @@
+"""Exhaustive exploration by several workers, each below another prefix.
+
+Rounds: every part is searched for so many executions; then come what is left of them, and, if these
+are few, they are cut again. What a round does depends on what the one before showed and on nothing
+else, so who was faster does not matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from asyncsim.checking.record.interrupts import Deaf
+from asyncsim.checking.search.exhaust import MOST_CUT, Exhausted, Exhausting
+from asyncsim.checking.search.prefixes import Learnt, Prefix
+from asyncsim.checking.search.tally import Progress
+from asyncsim.checking.workers.batch import Work, check_not_nested, travelling
+from asyncsim.checking.workers.pool import Crew, Spread
+from asyncsim.checking.workers.split import split
+from asyncsim.checking.workers.subtree import Below, Searched, kind_of, run_below
+from asyncsim.machine.simulate import Blocking
+from asyncsim.trace.errors import DivergenceError, MisuseError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from concurrent.futures import Executor
+
+    from asyncsim.checking.diagnose.outcome import Judge
+    from asyncsim.checking.search.coenabled import Met, Pair
+    from asyncsim.checking.search.shard import Failure, Part
+    from asyncsim.machine.case import Case
+
+PARTS = 8
+"""Parts for each worker: some are much larger than others."""
+FIRST = 50
+"""So many executions are made by one process first: mostly that is all there are."""
+SLICE, LARGEST = 50, 3200
+"""Executions of a part in the first round; twice as many in the next, until there are so many."""
+
+
+@Blocking
+async def exhaust_parallel(  # noqa: PLR0913 - each is a choice of the user's
+    case: Case,
+    judge: Judge,
+    *,
+    budget: int,
+    jobs: int = 1,
+    executor: Executor | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    found: Callable[[Failure], Awaitable[None]] | None = None,
+    deaf: Deaf | None = None,
+) -> Exhausted:
+    """Run every inequivalent execution of a case, or as many as the budget allows, by several workers.
+
+    Ends, results, inequivalent executions, kinds of failures and completeness are those of
+    `asyncsim.checking.search.exhaust.exhaust`. How many executions are made is not: above the cut every operation that
+    is awake is tried, a wait before and after adds that it does not need, too; more of them turn out to be redundant;
+    the first are made again. That depends on `jobs`, as do the schedules that show the failures, and what is seen if
+    the budget ends it; not on who runs them. Where an overflow or an exception ends a run early, what had
+    come by then may differ: that it happens is told.
+
+    Args:
+        case: what is run.
+        judge: says what is wrong with a run; workers make their own, with the fair run as the reference.
+        budget: how many executions at most.
+        jobs: how many workers; 1: this process alone, unless there is an executor.
+        executor: runs the parts; None: a pool of processes.
+        progress: called after every execution here, and after every part elsewhere.
+        found: called with each failure of a new kind: before long, and always in the same order.
+        deaf: begins when Ctrl-C comes; whoever gave it ends it. None: a second one is heard when this returns.
+
+    Raises:
+        DivergenceError: the kernel did not do the same again under the same schedule.
+        MisuseError: the budget allows no run; other processes cannot find the kernel.
+
+    """
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+        raise MisuseError(f"budget={budget!r}; exhaustive exploration makes at least one execution")
+    own = Deaf()
+    try:
+        if executor is None and jobs == 1:
+            exploring = Exhausting(case, judge, progress=progress, deaf=deaf or own)
+            return await _alone(exploring, budget, found, deaf or own)
+        check_not_nested()
+        travelling(case.kernel)
+        crew = Crew(jobs, executor, run=run_below)
+        return await Dividing(case, judge, crew, progress=progress, found=found, deaf=deaf or own).run(budget)
+    finally:
+        own.end()
+
+
+async def _alone(
+    exploring: Exhausting, budget: int, found: Callable[[Failure], Awaitable[None]] | None, deaf: Deaf | None
+) -> Exhausted:
+    part = told = 0
+    while True:
+        part = min(max(2 * part, SLICE), budget)
+        explored = await exploring.run(part)
+        new, told = explored.failures[told:], len(explored.failures)
+        for failure in new:
+            try:
+                if found is not None:
+                    await found(failure)
+            except KeyboardInterrupt:
+                if deaf is not None:
+                    deaf.begin()
+                explored = replace(explored, interrupted=True)
+        if exploring.over or explored.interrupted or part == budget:
+            return explored
+
+
+class Dividing:
+    """An exhaustive exploration that is divided.
+
+    Args:
+        case, judge, progress, found: as of `exhaust_parallel`.
+        crew: searches the parts; it is closed in the end.
+        parts: into how many the tree is cut; None: so many for each worker.
+        first: how many executions are made here before that; None: a few.
+        deaf: begins when Ctrl-C comes; whoever gave it ends it. None: a second one is heard.
+
+    """
+
+    def __init__(  # noqa: PLR0913 - as above
+        self,
+        case: Case,
+        judge: Judge,
+        crew: Crew,
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        found: Callable[[Failure], Awaitable[None]] | None = None,
+        parts: int | None = None,
+        first: int | None = None,
+        deaf: Deaf | None = None,
+    ) -> None:
+        """Start with nothing run."""
+        self._deaf = deaf
+        self._case = case
+        self._judge = judge
+        self._crew = crew
+        self._progress = progress
+        self._found = found
+        self._wanted = PARTS * crew.jobs if parts is None else parts
+        self._first = FIRST if first is None else first
+        self._executions = self._repeated = self._endless = 0
+        self._behaviours: frozenset[int] = frozenset()
+        self._limited = self._interrupted = False
+        self._ends: frozenset[str] = frozenset()
+        self._contents: frozenset[str] = frozenset()
+        self._results: frozenset[str] = frozenset()
+        self._failures: dict[str, Failure] = {}
+        self._races: dict[Pair, Met] = {}
+        self._open: list[tuple[Prefix, int]] = []
+        """What is left, with how many executions that may be."""
+        self._round: dict[int, Searched] = {}
+        kernel = case.kernel
+        self._work = Work(
+            kernel.ref, kernel.source, case.ranks, case.calls, case.memory, case.seed, behaviours=False,
+            max_steps=case.max_steps, edits=tuple(map(str, case.edits)),
+        )  # fmt: skip
+
+    async def run(self, budget: int) -> Exhausted:
+        """Explore until nothing is left, the budget is used up, or Ctrl-C comes."""
+        try:
+            here = Exhausting(self._case, self._judge, progress=self._progress, deaf=self._deaf)
+            explored = await _alone(here, min(self._first, budget), self._found, self._deaf)
+            if here.over or explored.interrupted or explored.executions == budget:
+                return explored
+            self._take_over(explored)
+            learnt = here.learnt
+            while (now := await self._explore(learnt, budget)) != learnt:
+                learnt = now
+                self._repeated = self._executions
+                self._behaviours, self._races = frozenset(), {}  # executions are told apart, and ordered, otherwise now
+        except KeyboardInterrupt:
+            self._interrupt()
+        finally:
+            self._crew.close()
+        complete = not self._open and not self._limited and not self._interrupted
+        estimate = len(self._behaviours) if complete else self._estimate()
+        return Exhausted(
+            self._executions, self._behaviours, complete, estimate, self._ends, self._contents, self._results,
+            tuple(self._failures.values()), self._races, self._interrupted, self._endless,
+        )  # fmt: skip
+
+    def _interrupt(self) -> None:
+        if self._deaf is not None:
+            self._deaf.begin()
+        self._interrupted = True
+        self._progress = None  # who watched may be what interrupted it
+
+    def _take_over(self, explored: Exhausted) -> None:
+        """Keep what the executions have shown that were made here; they will be made again."""
+        self._executions = self._repeated = explored.executions
+        self._behaviours = explored.behaviours
+        self._ends, self._contents, self._results = explored.ends, explored.contents, explored.results
+        self._failures = {kind_of(failure): failure for failure in explored.failures}
+        self._races = dict(explored.races)
+        self._open = [(Prefix(Learnt()), explored.estimate)]
+
+    async def _explore(self, learnt: Learnt, budget: int) -> Learnt:
+        """Explore all from the start; return what was learnt if that is more than was known, which ends it early."""
+        everything = Prefix(learnt)
+        self._open = [(everything, self._estimate())]
+        await self._cut()
+        size = SLICE
+        while self._open and self._endless < MOST_CUT and (left := budget - self._executions) > 0:
+            now, later = self._open[:left], self._open[left:]
+            share = min(size, left // len(now))
+            await self._search([part for part, _ in now], share)
+            known = learnt
+            for searched in self._round.values():
+                known |= searched.learnt
+            if known != learnt:
+                self._open = [(everything, 1)]
+                return known
+            rests = [(part.rest, part.estimate - part.count) for part in self._round.values()]
+            self._open = [(rest, max(number, 1)) for rest, number in rests if rest is not None] + later
+            if 0 < len(self._open) < 2 * self._crew.jobs and self._wanted > 1:
+                await self._cut()
+            size = min(2 * size, LARGEST)
+        return learnt
+
+    async def _cut(self) -> None:
+        """Cut what is left into as many parts as are wanted."""
+        total = sum(number for _, number in self._open)
+        parts = await split(self._case, [part for part, _ in self._open], self._wanted)
+        self._open = [(part, max(total // len(parts), 1)) for part in parts]
+
+    async def _search(self, parts: list[Prefix], share: int) -> None:
+        """Search each of the parts for so many executions, and take what they show, in their order."""
+        batches = [Below(self._work, number, ("",), part, share) for number, part in enumerate(parts)]
+        self._round = {}
+        spread = Spread(self._crew, self._arrive)
+        try:
+            await spread.run(iter(batches))
+        except KeyboardInterrupt:
+            self._interrupt()
+            await spread.wind_down()
+        finally:
+            self._round = dict(sorted(self._round.items()))
+            for searched in self._round.values():
+                await self._take(searched)
+        if self._interrupted:
+            raise KeyboardInterrupt
+
+    async def _arrive(self, part: Part) -> None:
+        if not isinstance(part, Searched):
+            raise TypeError(f"{type(part).__name__} is nothing that a search below a prefix returns")
+        self._round[part.start] = part
+        if self._progress is not None:
+            done = self._executions + sum(searched.count for searched in self._round.values())
+            self._progress(Progress(done, max(self._estimate(), done), len(self._failures)))
+
+    async def _take(self, searched: Searched) -> None:
+        if searched.diverged is not None:
+            reason, step = searched.diverged
+            raise DivergenceError(reason, step=step)
+        self._executions += searched.count
+        self._behaviours |= searched.numbers
+        self._races = {**searched.races, **self._races}
+        self._limited |= searched.limited
+        self._endless += searched.endless
+        self._ends |= searched.ends
+        self._contents |= searched.contents
+        self._results |= searched.results
+        for key, failure in searched.first.items():
+            if key not in self._failures:
+                self._failures[key] = failure
+                await self._tell(failure)
+
+    async def _tell(self, failure: Failure) -> None:
+        """Tell a failure; Ctrl-C meanwhile does not keep the other parts from being taken."""
+        if self._found is not None:
+            try:
+                await self._found(failure)
+            except KeyboardInterrupt:
+                self._interrupt()
+
+    def _estimate(self) -> int:
+        return max(self._executions - self._repeated + sum(number for _, number in self._open), 1)

@@ -1,0 +1,134 @@
+"""Splitting an exhaustive exploration by prefixes: the tree of schedules, cut where it is wide enough.
+
+Above the cut every operation that is ready is tried, but for those that sleep: each child of a state
+sleeps on what its parent sleeps on and on its elder siblings, as far as it does not depend on them.
+Sleep sets over a full expansion lose no class of equivalent schedules (Godefroid, "Partial-order
+methods for the verification of concurrent systems", LNCS 1032, 1996, chapter 5). So what a search
+below the cut would branch off above it is either another part, or it sleeps, which means that
+another part has it.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from asyncsim.checking.search.dpor import Tree
+from asyncsim.checking.search.exhaust import Walk
+from asyncsim.checking.search.prefixes import Prefix, Step
+from asyncsim.machine.simulate import simulate
+from asyncsim.trace.errors import KernelError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncsim.checking.search.dpor import Branching
+    from asyncsim.machine.case import Case
+    from asyncsim.trace.op import Op
+
+_LOOKS = 8
+"""So many states are looked at for each part that is wanted, at most: a narrow tree is not worth more."""
+
+
+async def split(case: Case, parts: Sequence[Prefix], wanted: int) -> list[Prefix]:
+    """Cut parts into smaller ones, the shallow ones first, until there are about so many.
+
+    Args:
+        case: what is explored.
+        parts: which together are to be searched.
+        wanted: how many there should be. There are fewer where the tree is narrow, or where they are
+            whole executions, which cannot be cut.
+
+    Returns:
+        Parts that have all executions between them, in the order of their schedules. Where everything
+        sleeps below a part, it is left out.
+
+    """
+    done: set[Prefix] = set()
+    current = list(parts)
+    looks = wanted * _LOOKS
+    while len(current) < wanted and looks > 0 and not done.issuperset(current):
+        level: list[Prefix] = []
+        for number, part in enumerate(current):
+            enough = len(level) + len(current) - number >= wanted
+            if part in done or enough or looks <= 0:
+                level.append(part)
+                continue
+            looks -= 1
+            smaller = await _cut(case, part)
+            if len(smaller) == 1 and not part.path:
+                done.update(smaller)  # a whole execution
+            level += smaller
+        current = level
+    return current
+
+
+async def _cut(case: Case, part: Prefix) -> list[Prefix]:
+    """Return a part for each way on from the first state below it that has several; one, if there is none."""
+    tree = Tree(case, part)
+    look = _Look(tree, len(part.fixed), narrow=not part.path)
+    with suppress(_ReachedError, KernelError):
+        await simulate.aio(case, look, engine="direct")
+    fixed = [*part.fixed, *(Step(state.chosen) for state in tree.path[len(part.fixed) : look.at])]
+    if look.asleep:
+        return []
+    if look.fork is None:
+        return [Prefix(part.learnt, tuple(fixed))]
+    state = look.fork
+    gone = list(part.path[0].done) if part.path else []
+    parts = []
+    for actor in _awake(state):
+        if actor in gone:
+            continue
+        path = part.path[1:] if part.path and actor == part.path[0].chosen else ()
+        parts.append(Prefix(part.learnt, (*fixed, Step(actor, tuple(gone))), path))
+        gone.append(actor)
+    return parts
+
+
+def _awake(state: Branching) -> list[str]:
+    """Return who is awake at a state, the chosen one first: a search under way there has come to it."""
+    return sorted(
+        (actor for actor in state.ready if actor not in state.asleep), key=lambda actor: actor != state.chosen
+    )
+
+
+class _ReachedError(Exception):
+    """What was looked for is reached: the run need not go on."""
+
+
+class _Look(Walk):
+    """A scheduler that goes along a prefix, and on as long as there is one way only.
+
+    Args:
+        tree: of the prefix.
+        at: where it ends.
+        narrow: go on. A search that is under way below the prefix is cut right there.
+
+    Attributes:
+        at: how many steps there is only one way for.
+        fork: the state where there are several; None: there is none.
+        asleep: everything sleeps there.
+
+    """
+
+    def __init__(self, tree: Tree, at: int, *, narrow: bool) -> None:
+        """Stand at the start."""
+        super().__init__(tree)
+        self.at = at
+        self.fork: Branching | None = None
+        self.asleep = False
+        self._narrow = narrow
+
+    def choose(self, ready: Sequence[Op]) -> Op:
+        """Return the only way, or raise."""
+        if self._step == self.at:
+            state = self._tree.arrive(self._step, ready)
+            if state is None:
+                self.asleep = True
+                raise _ReachedError
+            if not self._narrow or len(_awake(state)) > 1:
+                self.fork = state
+                raise _ReachedError
+            self.at += 1
+        return super().choose(ready)

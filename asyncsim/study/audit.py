@@ -1,0 +1,311 @@
+"""The audit: what each barrier, wait and notify of a kernel is for, found by taking it away.
+
+A verdict is one run, so synchronisation can be mutation-tested: each part is taken away in turn, and
+the kernel judged again, over one call and over several. What then goes wrong is what the part guards.
+Where nothing does, and that is proved, the part is redundant. For a kernel that is refuted there is
+the reverse too: the change that repairs it (`asyncsim.study.repair`).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from asyncsim.checking.verdict.check import check
+from asyncsim.checking.verdict.explore import Progress
+from asyncsim.checking.verdict.models import AUTO
+from asyncsim.checking.verdict.report import Report
+from asyncsim.machine.case import Case
+from asyncsim.machine.simulate import Blocking, simulate
+from asyncsim.schedulers.fifo import Fifo
+from asyncsim.study.parts import CREDITS, Part, parts_of
+from asyncsim.study.repair import Repair, repair
+from asyncsim.trace.errors import KernelError
+from asyncsim.trace.event import STOPPED
+from asyncsim.trace.finding import PROVED, REFUTED, SAME_CALL, Finding
+from asyncsim.trace.token import Token, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from asyncsim.machine.kernel import Kernel
+
+BUDGET, SAMPLES = 300, 60
+"""Where one run does not decide: how many executions are explored for a part, how many schedules sampled."""
+SHRINKING = 8_000
+"""How many steps shrinking one witness may cost: an audit has many witnesses."""
+
+_CONSEQUENCES = ("wrong-result", "ranks-differ", "unwritten-read")
+"""What a run shows by itself, and says nothing new where a race or a hang explains it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """One thing that goes wrong without a part.
+
+    Args:
+        what: "RAW", "WAR", "WAW", "credits", "deadlock", or another kind of finding.
+        when: "within the call", "against the next call", "within a later call"; empty if it has no two sides.
+        calls: over how many calls it was found.
+        findings: what was found, the one with the witness first.
+
+    """
+
+    what: str
+    when: str
+    calls: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of operations, or places, it is about."""
+        return sum(finding.pairs for finding in self.findings)
+
+    @property
+    def finding(self) -> Finding:
+        """The finding whose witness stands for all."""
+        return self.findings[0]
+
+
+@dataclass(slots=True)
+class Row:
+    """What one part of the synchronisation is for.
+
+    Args:
+        part: what was taken away.
+        cures: the kernel as it stands is refuted, so that a proof without the part names the culprit.
+        reports: on what was left, over one call and over several.
+        tokens: of the fair run of each, which replays; for who wants to see that nothing goes wrong.
+        guards: what goes wrong without it and does not with it; empty: nothing.
+
+    """
+
+    part: Part
+    cures: bool = False
+    reports: list[Report] = field(default_factory=list)
+    tokens: list[str] = field(default_factory=list)
+    guards: list[Guard] = field(default_factory=list)
+
+    @property
+    def redundant(self) -> bool:
+        """Whether it is proved that nothing goes wrong without it, nor with it."""
+        return not self.cures and self.proved
+
+    @property
+    def proved(self) -> bool:
+        """Whether what is left without it is proved."""
+        return all(report.verdict == PROVED for report in self.reports)
+
+
+@dataclass(slots=True)
+class Audited:
+    """What the synchronisation of a kernel is for.
+
+    Args:
+        report: on the kernel as it stands, over all calls.
+        once: the same over one call.
+        rows: a part each, in the order in which a run comes to them.
+        repairs: the cheapest changes of its source that would repair it, if it is refuted.
+        unrepaired: why there are none, where more is known than that none of those tried does.
+        seconds: the whole audit took.
+        interrupted: Ctrl-C ended it early; what is there is true.
+
+    """
+
+    report: Report
+    once: Report
+    rows: list[Row] = field(default_factory=list)
+    repairs: list[Repair] = field(default_factory=list)
+    unrepaired: str = ""
+    seconds: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the kernel as it stands is refuted."""
+        return self.report.refuted
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of this audit."""
+        return {
+            **self.report.to_json(),
+            "one_call": self.once.verdict,
+            "parts": [_row_json(row) for row in self.rows],
+            "repairs": [made.to_json() for made in self.repairs],
+            "unrepaired": self.unrepaired or None,
+            "seconds": round(self.seconds, 6),
+            "interrupted": self.interrupted,
+        }
+
+
+def _row_json(row: Row) -> dict[str, Any]:
+    return {
+        "kind": row.part.kind,
+        "site": list(row.part.site),
+        "edit": str(row.part.edit),
+        "redundant": row.redundant,
+        "judged": [
+            {"calls": report.case.calls, "verdict": report.verdict, "token": token}
+            for report, token in zip(row.reports, row.tokens, strict=True)
+        ],
+        "guards": [
+            {
+                "what": guard.what, "when": guard.when or None, "calls": guard.calls, "pairs": guard.pairs,
+                "findings": [finding.to_json() for finding in guard.findings],
+            }
+            for guard in row.guards
+        ],
+    }  # fmt: skip
+
+
+@Blocking
+async def audit(  # noqa: PLR0913 - each is a choice of the user's
+    kernel: Kernel,
+    *,
+    ranks: int = 4,
+    calls: int = 2,
+    memory: str = AUTO,
+    seed: int = 0,
+    fine: bool = False,
+    save: Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Audited:
+    """Say what each barrier, wait and notify of a kernel guards; and how to repair the kernel if it is refuted.
+
+    Args:
+        kernel: what to audit.
+        ranks: P.
+        calls: back to back on the same memory; each part is judged over one call, too.
+        memory: the memory model; "auto": of those under which `check` judges the kernel, that of its verdict.
+        seed: of the inputs.
+        fine: go through the notifies and waits inside each barrier, too.
+        save: a directory; the witnesses of each part are written to a folder of their own in it.
+        progress: called after every part.
+
+    Returns:
+        The audit. Ctrl-C ends it early, with what was found until then.
+
+    Raises:
+        KernelError: the kernel raised as it stands.
+        MisuseError: an argument, or the kernel's declarations, cannot be right.
+
+    """
+    started = time.perf_counter()
+    wanted = memory
+    if memory == AUTO:
+        first = await _checked(Case(kernel, ranks, calls, seed=seed), None, memory=AUTO)
+        if first.interrupted:
+            return Audited(first, first, interrupted=True, seconds=time.perf_counter() - started)
+        memory = first.case.memory
+    numbers = tuple(dict.fromkeys((1, calls)))
+    cases = [Case(kernel, ranks, number, memory, seed) for number in numbers]
+    plain = [await _judged(case, None if save is None else save / "as-it-stands") for case in cases]
+    audited = Audited(plain[-1], plain[0], interrupted=any(report.interrupted for report in plain))
+    try:
+        if not audited.interrupted:
+            await _go_through(audited, plain, fine=fine, save=save, progress=progress)
+            repairs = await repair(audited.report, memory=wanted)
+            audited.repairs, audited.unrepaired = repairs.found, repairs.note
+    except KeyboardInterrupt:
+        audited.interrupted = True
+    audited.seconds = time.perf_counter() - started
+    return audited
+
+
+async def _go_through(
+    audited: Audited,
+    plain: Sequence[Report],
+    *,
+    fine: bool,
+    save: Path | None,
+    progress: Callable[[Progress], None] | None,
+) -> None:
+    """Take every part away in turn."""
+    parts = await parts_of(audited.report.case, fine=fine)
+    for part in parts:
+        row = Row(part, cures=audited.refuted)
+        for before in plain:
+            case = replace(before.case, edits=(str(part.edit),))
+            report = await _judged(case, None if save is None else save / _folder(part))
+            if report.interrupted:
+                raise KeyboardInterrupt
+            row.reports.append(report)
+            row.tokens.append(await _fair(case))
+            row.guards += _guards(part, report, before, row.guards)
+        audited.rows.append(row)
+        if progress is not None:
+            progress(Progress(len(audited.rows), len(parts), sum(bool(row.guards) for row in audited.rows)))
+
+
+async def _judged(case: Case, save: Path | None) -> Report:
+    """Judge a case. A kernel that raises only when edited is refuted, with the schedule that shows it."""
+    try:
+        return await _checked(case, save, memory=case.memory)
+    except KernelError as error:
+        if not case.edits:
+            raise
+        token = Token.of(case.header("witness"), error.trace.choices, ending=STOPPED)
+        finding = Finding("wrong-result", f"the kernel raises: {error}", harmful=True, token=encode(token))
+        return Report(case, REFUTED, "a schedule that shows it was run", [finding])
+
+
+async def _checked(case: Case, save: Path | None, *, memory: str) -> Report:
+    return await check.aio(
+        case.kernel, ranks=case.ranks, calls=case.calls, memory=memory, seed=case.seed, edits=case.edits,
+        engine="direct" if case.edits else "trio", budget=BUDGET, samples=SAMPLES, shrinking=SHRINKING, save=save,
+    )  # fmt: skip
+
+
+async def _fair(case: Case) -> str:
+    """Return the token of the fair run of a case."""
+    try:
+        run = await simulate.aio(case, Fifo(), record="fifo", engine="direct")
+    except KernelError as error:
+        return encode(Token.of(case.header("fifo"), error.trace.choices, ending=STOPPED))
+    return encode(Token.of(case.header("fifo"), run.choices, ending=run.ending))
+
+
+def _guards(part: Part, report: Report, before: Report, known: Sequence[Guard]) -> list[Guard]:
+    """Return what a report finds without a part that was not found with it, and not over fewer calls either."""
+    pairs = {_identity(finding): finding.pairs for finding in before.findings}
+    new = [finding for finding in report.findings if finding.pairs > pairs.get(_identity(finding), 0)]
+    said = {_identity(finding) for guard in known for finding in guard.findings}
+    causes = [finding for finding in new if finding.kind not in _CONSEQUENCES] or new
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in causes:
+        if _identity(finding) not in said:
+            groups.setdefault((_what(finding), _when(finding, report)), []).append(finding)
+    guards = [
+        Guard(what, when, report.case.calls, tuple(sorted(findings, key=lambda finding: not finding.harmful)))
+        for (what, when), findings in groups.items()
+    ]
+    # Of the epilogue the credits come first: what else goes wrong follows from them.
+    return sorted(guards, key=lambda guard: part.kind == CREDITS and guard.what != CREDITS)
+
+
+def _identity(finding: Finding) -> tuple[object, ...]:
+    """Name a finding by all but its count: what it is, and between which lines.
+
+    What a run shows by itself has lines that depend on the run, and is named by its kind alone.
+    """
+    lines = () if finding.hazard is None else tuple(side.at for side in finding.sides)
+    return (finding.kind, finding.hazard, finding.scope, lines)
+
+
+def _what(finding: Finding) -> str:
+    return finding.hazard or (CREDITS if finding.kind == "leftover-credit" else finding.kind)
+
+
+def _when(finding: Finding, report: Report) -> str:
+    if finding.scope is None:
+        return ""
+    if finding.scope != SAME_CALL:
+        return "against the next call"
+    return "within the call" if report.case.calls == 1 else "within a later call"
+
+
+def _folder(part: Part) -> str:
+    """Name the folder of a part's witnesses."""
+    return "".join(sign if sign.isalnum() or sign in "._" else "-" for sign in str(part.edit))

@@ -1,0 +1,354 @@
+"""Repair: the cheapest change of a refuted kernel's source that makes it right, found by trying changes.
+
+Each changed file is loaded, and its kernel run and analysed once, on few ranks; what the analysis lets
+pass is judged in full. The kinds of changes are tried in the order of `asyncsim.study.proposals`, so
+that the first kind with a repair has the cheapest: among its repairs those are taken that add the fewest
+operations. Where no one change is enough, pairs of those that help are tried.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from asyncsim.analysis.analyse import ORDER_FINDINGS, analyse
+from asyncsim.checking.diagnose.outcome import Judge
+from asyncsim.checking.verdict.check import check
+from asyncsim.checking.verdict.models import AUTO, LATE
+from asyncsim.machine.simulate import simulate
+from asyncsim.schedulers.fifo import Fifo
+from asyncsim.study.additions import additions, barriers
+from asyncsim.study.proposals import ADDING, BARRIER, CREDIT, KINDS, SYNC, Site, proposals
+from asyncsim.study.source import Source, UnreadableError, overlap
+from asyncsim.study.visited import visited
+from asyncsim.trace.errors import AsyncsimError
+from asyncsim.trace.event import COMPLETE
+from asyncsim.trace.finding import PROVED, SAME_CALL
+from asyncsim.trace.op import FETCH, LAND, NOTIFY, PUT_SIGNAL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncsim.checking.verdict.report import Report
+    from asyncsim.machine.case import Case, Run
+    from asyncsim.study.proposals import Proposal
+    from asyncsim.study.source import Change
+    from asyncsim.trace.finding import Finding, Side
+
+TRIES = 240
+"""How many changes of each kind, and how many pairs, are run and analysed at most."""
+CONFIRMED = 5
+"""How many equally cheap repairs are judged in full."""
+HELPFUL = 2
+"""How many changes of each kind are paired, of those that help in the same way."""
+FEW = 4
+"""On how many ranks a change is tried first; where so few do not show what is wrong, on as many as were asked for."""
+PATIENCE = 8
+"""How many times longer than before the run of a changed kernel may be."""
+OTHERS = (2, 3, 4)
+"""On how many ranks a repair should be right, too, if the kernel can be run on so many."""
+
+FINDINGS = 3
+"""For how many findings a wait between their two sides is tried."""
+_NAMES = {CREDIT: "credit", BARRIER: "met", SYNC: "both"}
+"""What a signal or a stream barrier that is added is called, where nothing else is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Changes of the source that make a kernel right.
+
+    Args:
+        kind: the dearest of them, one of `asyncsim.study.proposals.KINDS`.
+        words: what they are, as the end of "PROVED with ...".
+        operations: how many operations they add to a run of all ranks and calls.
+        between: between what and what an order is missing, in words.
+        diff: of the file, as `patch -p0` takes it.
+        report: on the repaired kernel: PROVED.
+        fails: on how many other ranks it does not make the kernel right.
+        shares: the names of other kernels that have the same program, and are changed with it.
+
+    """
+
+    kind: str
+    words: str
+    operations: int
+    between: str
+    diff: str
+    report: Report
+    fails: tuple[int, ...] = ()
+    shares: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of this repair."""
+        return {
+            "kind": self.kind, "change": self.words, "operations": self.operations, "between": self.between,
+            "diff": self.diff, "fails": list(self.fails), "shares": list(self.shares), "verdict": self.report.verdict,
+            "scope": self.report.scope,
+        }  # fmt: skip
+
+
+@dataclass(slots=True)
+class Repairs:
+    """What a search for repairs came to.
+
+    Args:
+        found: the cheapest repairs, the likeliest first.
+        note: why there is none, or what was not tried; as the end of a sentence.
+
+    """
+
+    found: list[Repair] = field(default_factory=list)
+    note: str = ""
+
+
+async def repair(report: Report, *, memory: str = "") -> Repairs:
+    """Return the cheapest repairs of a refuted kernel.
+
+    Args:
+        report: on the kernel as it stands.
+        memory: the memory model under which a repair must be proved, or "auto": every one under which the kernel as it
+            stands is judged; by default the report's.
+
+    """
+    kinds = (*ORDER_FINDINGS, "deadlock")
+    ordered = [finding for finding in report.findings if finding.kind in kinds and finding.sides]
+    if not report.refuted:
+        return Repairs()
+    timing = (*kinds, "unwritten-read")
+    if not ordered or not any(finding.harmful and finding.kind in timing for finding in report.findings):
+        return Repairs(note="what is wrong is not the order of operations, which is all that is looked at")
+    try:
+        source = Source(report.case.kernel)
+        models = ("sc", *LATE) if memory == AUTO and report.late_words else (report.case.memory,)
+        return await _Search(report.case, source, ordered, models).run()
+    except UnreadableError as error:
+        return Repairs(note=f"none was looked for: {error}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """What one run of a changed kernel says.
+
+    Args:
+        changes: what was changed.
+        run: on few ranks.
+        wrong: what is wrong still; empty: the analysis let it pass.
+
+    """
+
+    changes: tuple[Proposal, ...]
+    run: Run
+    wrong: frozenset[object]
+
+
+class _Search:
+    """One search for a repair."""
+
+    def __init__(self, case: Case, source: Source, findings: Sequence[Finding], models: Sequence[str]) -> None:
+        self._case = case
+        self._models = models
+        self._source = source
+        self._findings = findings
+        self._stand: dict[int, _Tried | None] = {}
+        self._spent: list[str] = []
+
+    async def run(self) -> Repairs:
+        """Try single changes kind by kind; then, of those that help, pairs."""
+        for ranks in {self._case.ranks, FEW, *OTHERS}:
+            self._stand[ranks] = await self._tried(ranks, (), max_steps=self._case.max_steps)
+        few = self._stand[FEW]
+        ranks = FEW if self._case.ranks > FEW and few is not None and few.wrong else self._case.ranks
+        helpful: list[_Tried] = []
+        here: list[Repair] = []
+        for kind, made in (await self._proposals()).items():
+            tries = [(proposal,) for proposal in sorted(made, key=lambda proposal: proposal.distance)]
+            right, better = await self._try(kind, ranks, tries)
+            found = await self._confirm(right)
+            if found and not found[0].fails:
+                return Repairs(found)
+            here += found
+            helpful += better
+        pairs = [(*one.changes, *other.changes) for one, other in combinations(helpful, 2)]
+        right, _ = await self._try("pair", ranks, pairs)
+        found = await self._confirm(right)
+        found = [] if found and found[0].fails and here else found
+        return Repairs(found or here[:1], "" if found or here else self._note())
+
+    def _note(self) -> str:
+        if not self._spent:
+            return ""
+        return f"of these kinds only {TRIES} changes each were tried: {', '.join(self._spent)}"
+
+    async def _proposals(self) -> dict[str, list[Proposal]]:
+        """Return what may be tried, by kind, in the order of cost.
+
+        Without a golden nothing says what a kernel is for: then only what adds order can be a repair.
+        """
+        source, seen = self._source, await visited(self._source, self._case)
+        sites = [Site(self._case, source, seen, finding) for finding in self._findings[:FINDINGS]]
+        made = [*proposals(sites[0]), *(one for site in sites for one in additions(site)), *barriers(sites[0])]
+        kinds = KINDS if self._case.kernel.golden is not None else ADDING
+        return {kind: list(dict.fromkeys(proposal for proposal in made if proposal.kind == kind)) for kind in kinds}
+
+    async def _try(
+        self, kind: str, ranks: int, tries: Sequence[tuple[Proposal, ...]]
+    ) -> tuple[list[_Tried], list[_Tried]]:
+        """Return the changes with which nothing is wrong, and those with which less is wrong than without."""
+        right: list[_Tried] = []
+        helpful: list[_Tried] = []
+        before = self._stand[ranks]
+        for changes in tries[:TRIES]:
+            tried = await self._tried(ranks, changes)
+            if tried is not None and not tried.wrong:
+                adds = all(proposal.kind in ADDING for proposal in changes)
+                right += [tried] if adds or before is None or _does_the_same(tried.run, before.run) else []
+            elif tried is not None and before is not None and tried.wrong < before.wrong:
+                alike = sum(other.wrong == tried.wrong for other in helpful)
+                helpful += [tried] if alike < HELPFUL else []
+        if len(tries) > TRIES:
+            self._spent.append(kind)
+        return right, helpful
+
+    async def _tried(self, ranks: int, proposed: Sequence[Proposal], *, max_steps: int | None = None) -> _Tried | None:
+        """Return what one run of the changed kernel says; None: it cannot be run."""
+        changes = _changes(self._named(proposed))
+        if overlap(changes):
+            return None
+        stands = self._stand.get(ranks)
+        if stands is not None:
+            max_steps = PATIENCE * len(stands.run.choices) + PATIENCE
+        try:
+            case = replace(self._case, kernel=self._source.load(changes), ranks=ranks, max_steps=max_steps)
+            run = await simulate.aio(case, Fifo(), record="fifo", engine="direct")
+            return _Tried(tuple(proposed), run, self._wrong(case, run, self._source.changed(changes)))
+        except (AsyncsimError, UnreadableError):
+            return None
+
+    def _named(self, proposed: Sequence[Proposal]) -> list[Proposal]:
+        """Return some proposals with a name for all that they add."""
+        names: list[str] = []
+        for proposal in proposed:
+            names.append(self._source.fresh(_NAMES.get(proposal.kind, "unused"), names))
+        return [proposal.named(name) for proposal, name in zip(proposed, names, strict=True)]
+
+    def _wrong(self, case: Case, run: Run, text: str) -> frozenset[object]:
+        """Return what one run says is wrong, by the lines where it is."""
+        if run.ending != COMPLETE or run.trace is None:
+            return frozenset({run.ending})
+        analysis = analyse(run.trace)
+        lines = text.splitlines()
+        judge = Judge(case)
+        stands = self._stand.get(case.ranks)
+        if stands is not None:
+            judge.take_as_reference(stands.run)
+        # Only the lines count: with one wait more, fewer pairs of the same lines are not less wrong.
+        wrong: set[object] = {
+            (finding.kind, finding.hazard, finding.scope, tuple(self._line(lines, side) for side in finding.sides))
+            for finding in analysis.findings
+        }
+        wrong |= {finding.kind for finding in judge.findings(run)}
+        return frozenset(wrong | ({"not decided"} if not analysis.clean and not wrong else set()))
+
+    def _line(self, lines: Sequence[str], side: Side) -> str:
+        """Return the text of the line of a side: its number may be another once something is changed."""
+        file, _, number = side.at[0].rpartition(":") if side.at else ("", "", "")
+        return lines[int(number) - 1].strip() if file == self._source.shown else file + number
+
+    async def _confirm(self, right: Sequence[_Tried]) -> list[Repair]:
+        """Judge in full, on as many ranks as were asked for, what one run found right; return the cheapest."""
+        found: list[Repair] = []
+        least = (0, 0)
+        for tried in sorted(right, key=_cost):
+            good = [repair for repair in found if not repair.fails]
+            if len(found) == CONFIRMED or (good and _cost(tried) > least):
+                break
+            made = await self._confirmed(tried.changes)
+            if made is not None and made.words not in [repair.words for repair in found]:
+                found.append(made)
+                least = _cost(tried)
+        return [repair for repair in found if not repair.fails] or found[:1]
+
+    async def _confirmed(self, proposed: Sequence[Proposal]) -> Repair | None:
+        """Return the repair, if the changed kernel is proved."""
+        named, case = self._named(proposed), self._case
+        changes = _changes(named)
+        kernel = self._source.load(changes)
+        for model in sorted(self._models, key=lambda model: model == case.memory):  # the last one's report is kept
+            report = await check.aio(
+                kernel, ranks=case.ranks, calls=case.calls, memory=model, seed=case.seed,
+                max_steps=case.max_steps, budget=0, samples=1,
+            )  # fmt: skip
+            if report.interrupted:
+                raise KeyboardInterrupt
+            if report.verdict != PROVED:
+                return None
+        tried = await self._tried(case.ranks, proposed)
+        if tried is None:
+            return None
+        stands = self._stand[case.ranks]
+        return Repair(
+            _kind(proposed), " and ".join(one.words for one in named),
+            len(tried.run.choices) - (0 if stands is None else len(stands.run.choices)), _between(self._findings),
+            self._source.diff(changes), replace(report, models=tuple(self._models)), await self._fails(proposed),
+            self._source.shares,
+        )  # fmt: skip
+
+    async def _fails(self, proposed: Sequence[Proposal]) -> tuple[int, ...]:
+        """Return on how many other ranks, on which the kernel runs as it stands, the changed one is not right."""
+        fails = []
+        for ranks in OTHERS:
+            stands = self._stand[ranks]
+            if ranks != self._case.ranks and stands is not None:
+                tried = await self._tried(ranks, proposed)
+                if tried is None or tried.wrong:
+                    fails.append(ranks)
+        return tuple(fails)
+
+
+def _does_the_same(run: Run, before: Run) -> bool:
+    """Say whether a run has as many steps as before, and notifies no more cells of its own ranks.
+
+    What does less is not repaired, but left out: a notify to oneself instead of a peer, a test that nobody passes.
+    """
+    if before.ending != COMPLETE:
+        return True
+    return len(run.choices) == len(before.choices) and _to_itself(run) == _to_itself(before)
+
+
+def _to_itself(run: Run) -> int:
+    events = run.trace.events if run.trace is not None else ()
+    cells = [(event.op.cell, event.op.actor.rank) for event in events if event.op.kind in (NOTIFY, PUT_SIGNAL)]
+    return sum(cell is not None and cell.owner == rank for cell, rank in cells)
+
+
+def _changes(named: Sequence[Proposal]) -> list[Change]:
+    return [change for proposal in named for change in proposal.changes]
+
+
+def _kind(proposed: Sequence[Proposal]) -> str:
+    """Return the dearest kind of some proposals."""
+    return max((proposal.kind for proposal in proposed), key=KINDS.index)
+
+
+def _cost(tried: _Tried) -> tuple[int, int]:
+    """Order repairs: the cheapest kind, then the fewest operations."""
+    return KINDS.index(_kind(tried.changes)), len(tried.run.choices)
+
+
+def _between(findings: Sequence[Finding]) -> str:
+    """Say between what and what an order is missing."""
+    return "; ".join(dict.fromkeys(_gap(finding) for finding in findings if finding.hazard))
+
+
+def _gap(finding: Finding) -> str:
+    first, second = (f"{_words(side)}" for side in (finding.sides[0], finding.sides[-1]))
+    later = "" if finding.scope in (None, SAME_CALL) else "next call's "
+    return f"between the {first} and the {later}{second}"
+
+
+def _words(side: Side) -> str:
+    """Name what happens there: the phase, or the operation."""
+    operation = {LAND: "landing", FETCH: "late read"}.get(side.op, side.op)
+    return side.phase or f"{operation} at {side.at[0] if side.at else 'an unknown line'}"
