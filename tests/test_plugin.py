@@ -310,7 +310,7 @@ def test_x(): return early
         (("--asyncsim-replay", "as1.xx"), "ERROR: --asyncsim-replay: token: "),
         (
             ("--asyncsim-replay", "gone.jsonl"),
-            "ERROR: --asyncsim-replay: 'gone.jsonl' is no trace file; a token begins",
+            "ERROR: --asyncsim-replay: there is no trace file 'gone.jsonl'; a token begins",
         ),
         (("--asyncsim-runs", "0"), "argument --asyncsim-runs: invalid"),
         (("--asyncsim-runs", "many"), "argument --asyncsim-runs: invalid"),

@@ -1,4 +1,4 @@
-"""What the commands for guests share: their options, reading a record, and showing a run that is replayed."""
+"""What the commands for guests share: their options, and showing a run that is replayed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ import click
 from asyncsim.checking.diagnose.symptoms import Symptoms
 from asyncsim.cli.completion import complete_schedulers
 from asyncsim.cli.numbers import Whole
-from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.jsonl import read_trace
 from asyncsim.trace.late import MODELS
-from asyncsim.trace.token import PREFIX, Token, decode
 from asyncsim.views.report import case_text
 from asyncsim.views.run import run_text
 
@@ -22,7 +19,6 @@ if TYPE_CHECKING:
 
     from asyncsim.checking.record.replay import Replayed
     from asyncsim.machine.case import Case
-    from asyncsim.trace.event import Trace
 
 GUEST_SETTINGS = {"allow_interspersed_args": False}
 """What stands behind SCRIPT is the script's own."""
@@ -59,20 +55,6 @@ def guest_options(*, schedule: str, seed: str, reports: str, program: str) -> Ca
         return command
 
     return decorate
-
-
-def record_of(text: str) -> Token | Trace:
-    """Read a token, or a trace file.
-
-    Raises:
-        MisuseError: there is no such file.
-
-    """
-    if text.startswith(PREFIX):
-        return decode(text)
-    if not Path(text).is_file():
-        raise MisuseError(f"there is no trace file {text!r}; a token begins with {PREFIX!r}")
-    return read_trace(Path(text))
 
 
 def replayed_text(again: Replayed, case: Case) -> tuple[str, bool]:

@@ -7,15 +7,12 @@ import json
 import click
 
 from asyncsim.checking.record.locate import all_kernels
-from asyncsim.cli.field import show_field
 from asyncsim.views.table import table_text
 
 
 @click.command("list")
-@click.option("--field", is_flag=True, help="Judge the corpus of real mistakes.")
 @click.option("--json", "as_json", is_flag=True, help="Print an array of JSON objects.")
-@click.pass_context
-def list_command(ctx: click.Context, *, field: bool, as_json: bool) -> None:
+def list_command(*, as_json: bool) -> None:
     """Show the kernels that come with asyncsim, and what each must give.
 
     What a kernel must give is meant for two calls back to back.
@@ -23,10 +20,8 @@ def list_command(ctx: click.Context, *, field: bool, as_json: bool) -> None:
     \b
     Examples:
         asyncsim list
-        asyncsim list --field
+        asyncsim list --json
     """  # noqa: D301 - click keeps the lines after a backspace as they are
-    if field:
-        ctx.exit(show_field(as_json=as_json))
     kernels = all_kernels()
     if as_json:
         objects = [

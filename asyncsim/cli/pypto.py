@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from asyncsim.cli.guest import GUEST_SETTINGS, guest_options, record_of, replayed_text
+from asyncsim.cli.guest import GUEST_SETTINGS, guest_options, replayed_text
 from asyncsim.cli.judge import coloured, width
 from asyncsim.cli.numbers import Whole
 from asyncsim.cli.outputs import check_outputs
@@ -23,7 +23,7 @@ from asyncsim.machine.case import Case
 from asyncsim.schedulers.table import make
 from asyncsim.trace.errors import DivergenceError, KernelError, MisuseError
 from asyncsim.trace.late import model_of
-from asyncsim.trace.token import Token
+from asyncsim.trace.token import read_record
 from asyncsim.views.report import count_text, report_text
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from asyncsim.frontends.pypto.dispatched import Dispatched
     from asyncsim.machine.kernel import Kernel
     from asyncsim.trace.event import Trace
+    from asyncsim.trace.token import Token
 
 BAD_INPUT = 2
 SHRINKING = 2000
@@ -103,7 +104,7 @@ def pypto_command(  # noqa: PLR0913 - one argument an option
     if json_file is not None and not json_file.parent.is_dir():  # now, not when all is done
         raise MisuseError(f"--json {json_file}: there is no folder {str(json_file.parent)!r}; make it first")
     check_outputs({"--json": json_file}, reads=[script, recorded])
-    record = None if recorded is None else record_of(recorded)
+    record = None if recorded is None else read_record(recorded)
     session = Session(script, scheduler=scheduler, memory=memory, seed=seed, widen=widen)
     command = _Command(script, arguments, widen=widen)
     judged = []
@@ -201,16 +202,15 @@ def _object(command: _Command, judged: Sequence[_Judged], status: int) -> dict[s
 
 def _replay(record: Token | Trace, session: Session) -> int:
     """Replay a recorded run of a program that the script has dispatched, and show what it shows."""
-    run = record if isinstance(record, Token) else record.header
+    run = record.header
     name = run.kernel.rpartition(":")[2]
     found = [program for program in session.dispatched if program.name == name]
     if not found:
         names = ", ".join(program.name for program in session.dispatched) or "none"
         raise MisuseError(f"the record is of the program {name!r}; the script dispatched {names}")
     program = found[0]
-    ranks = run.ranks if isinstance(run, Token) else run.world.ranks
-    if ranks != program.launch.ranks:
-        raise MisuseError(f"the record is of {ranks} ranks; the script dispatched to {program.launch.ranks}")
+    if run.ranks != program.launch.ranks:
+        raise MisuseError(f"the record is of {run.ranks} ranks; the script dispatched to {program.launch.ranks}")
     with redirect_stdout(StringIO()):
         text, status = _again(record, program, run.calls, run.memory, run.seed)
     click.echo("\n" + text, nl=False)

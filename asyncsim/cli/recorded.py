@@ -12,12 +12,11 @@ import click
 from asyncsim.checking.record.locate import is_shipped, locate
 from asyncsim.cli.completion import complete_kernels
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.jsonl import read_trace
-from asyncsim.trace.token import PREFIX, Token, decode
+from asyncsim.trace.token import Token, read_record
 
 if TYPE_CHECKING:
     from asyncsim.machine.kernel import Kernel
-    from asyncsim.trace.event import Header, Trace
+    from asyncsim.trace.event import Trace
 
 recorded_argument = click.argument("recorded", metavar="TRACE|TOKEN")
 kernel_option = click.option(
@@ -48,15 +47,7 @@ class Recorded:
     @property
     def source_changed(self) -> bool:
         """Whether the kernel's file is not the one that was recorded."""
-        source = self.data.source if isinstance(self.data, Token) else self.data.header.source
-        return source != self.kernel.source
-
-    @property
-    def ending(self) -> str | None:
-        """How the recorded run ended; None if the record does not say."""
-        if isinstance(self.data, Token):
-            return self.data.ending
-        return None if self.data.footer is None else self.data.footer.ending
+        return self.data.header.source != self.kernel.source
 
 
 def load(text: str, name: str | None) -> Recorded:
@@ -74,18 +65,15 @@ def load(text: str, name: str | None) -> Recorded:
         TraceError: the record cannot be read.
 
     """
-    path = None if text.startswith(PREFIX) else Path(text)
-    if path is not None and not path.is_file():
-        raise MisuseError(f"there is no trace file {text!r}; a token begins with {PREFIX!r}")
-    data = decode(text) if path is None else read_trace(path)
-    ref = data.kernel if isinstance(data, Token) else data.header.kernel
+    data = read_record(text)
+    ref = data.header.kernel
     if name is None and not is_shipped(ref):
         raise MisuseError(
             f"the record is of the kernel {ref!r}, which does not come with asyncsim. "
             f"A record is data and runs no code; if you trust that kernel, name it: --kernel {shlex.quote(ref)}"
-            + _of_script(ref, text, data.ranks if isinstance(data, Token) else data.header.world.ranks)
+            + _of_script(ref, text, data.header.ranks)
         )
-    return Recorded(data, locate(ref if name is None else name), path)
+    return Recorded(data, locate(ref if name is None else name), None if isinstance(data, Token) else Path(text))
 
 
 def _of_script(ref: str, recorded: str, ranks: int) -> str:
@@ -100,14 +88,8 @@ def _of_script(ref: str, recorded: str, ranks: int) -> str:
 
 def case_fields(recorded: Recorded) -> dict[str, Any]:
     """Return what was run: the fields of a case but for the kernel."""
-    data = recorded.data
-    if isinstance(data, Token):
-        return {"ranks": data.ranks, **_fields(data)}
-    return {"ranks": data.header.world.ranks, **_fields(data.header)}
-
-
-def _fields(run: Token | Header) -> dict[str, Any]:
-    return {"calls": run.calls, "memory": run.memory, "seed": run.seed, "edits": run.edits}
+    run = recorded.data.header
+    return {"ranks": run.ranks, "calls": run.calls, "memory": run.memory, "seed": run.seed, "edits": run.edits}
 
 
 def warn_if_changed(recorded: Recorded) -> None:

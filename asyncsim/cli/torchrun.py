@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from asyncsim.checking.record.replay import replay
-from asyncsim.cli.guest import GUEST_SETTINGS, guest_options, record_of, replayed_text
+from asyncsim.cli.guest import GUEST_SETTINGS, guest_options, replayed_text
 from asyncsim.cli.judge import coloured, width
 from asyncsim.cli.numbers import Whole
 from asyncsim.cli.outputs import check_outputs
@@ -17,7 +17,7 @@ from asyncsim.cli.progress import progress_bar
 from asyncsim.frontends.torch_dist.script import exit_status, failure_text, run_script
 from asyncsim.machine.case import Case
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.token import Token
+from asyncsim.trace.token import read_record
 from asyncsim.views.report import replay_line, report_text
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from asyncsim.checking.verdict.report import Report
     from asyncsim.frontends.torch_dist.launch import Launched
     from asyncsim.trace.event import Trace
+    from asyncsim.trace.token import Token
 
 MOST_THREADS = 1024
 """A thread a rank; no system likes many more."""
@@ -70,7 +71,7 @@ def torchrun_command(  # noqa: PLR0913 - one argument an option
         asyncsim torchrun -n 4 --prefix train.py --epochs 3
     """  # noqa: D301 - click keeps the lines after a backspace as they are
     check_outputs({"--json": json_file}, reads=[script, recorded])
-    record = None if recorded is None else record_of(recorded)
+    record = None if recorded is None else read_record(recorded)
     if record is not None:
         memory, seed = _asked(record, ranks)
     launched = run_script(
@@ -134,10 +135,9 @@ def _object(launched: Launched, report: Report | None, status: int) -> dict[str,
 
 def _asked(record: Token | Trace, ranks: int) -> tuple[str, int]:
     """Return the memory model and the seed that were recorded."""
-    run = record if isinstance(record, Token) else record.header
-    recorded = run.ranks if isinstance(run, Token) else run.world.ranks
-    if recorded != ranks:
-        raise MisuseError(f"the record is of {recorded} ranks, and -n says {ranks}; give -n {recorded}")
+    run = record.header
+    if run.ranks != ranks:
+        raise MisuseError(f"the record is of {run.ranks} ranks, and -n says {ranks}; give -n {run.ranks}")
     return run.memory, run.seed
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,9 +12,8 @@ from asyncsim.checking.verdict.models import AUTO
 from asyncsim.machine.case import Case
 from asyncsim.pytest_plugin.collecting import judged_of
 from asyncsim.pytest_plugin.naming import name_by_file
-from asyncsim.trace.errors import DivergenceError, KernelError, TraceError
-from asyncsim.trace.jsonl import read_trace
-from asyncsim.trace.token import PREFIX, Token, decode
+from asyncsim.trace.errors import DivergenceError, KernelError, MisuseError, TraceError
+from asyncsim.trace.token import read_record
 from asyncsim.views.report import case_text
 from asyncsim.views.run import run_text
 
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from asyncsim.checking.record.replay import Replayed
     from asyncsim.machine.kernel import Kernel
     from asyncsim.trace.event import Trace
+    from asyncsim.trace.token import Token
 
 _RECORD = pytest.StashKey["Token | Trace"]()
 JUDGE = "judge"
@@ -38,13 +37,9 @@ def load(config: pytest.Config) -> None:
         pytest.UsageError: it cannot be read.
 
     """
-    text = config.getoption("asyncsim_replay")
-    path = Path(config.invocation_params.dir, text)
     try:
-        if not text.startswith(PREFIX) and not path.is_file():
-            raise pytest.UsageError(f"--asyncsim-replay: {text!r} is no trace file; a token begins with {PREFIX!r}")
-        config.stash[_RECORD] = decode(text) if text.startswith(PREFIX) else read_trace(path)
-    except TraceError as error:
+        config.stash[_RECORD] = read_record(config.getoption("asyncsim_replay"), config.invocation_params.dir)
+    except (MisuseError, TraceError) as error:
         raise pytest.UsageError(f"--asyncsim-replay: {error}") from None
 
 
@@ -136,16 +131,13 @@ def _can_be_of(item: pytest.Item, config: pytest.Config) -> bool:
 
 def _same_kernel(record: Token | Trace, kernel: Kernel) -> bool:
     """Compare names; a kernel whose file was named from another folder is known by the file's content."""
-    ref, source = (
-        (record.kernel, record.source) if isinstance(record, Token) else (record.header.kernel, record.header.source)
-    )
+    ref = record.header.kernel
     same_name = ref.rpartition(":")[2] == kernel.ref.rpartition(":")[2]
-    return ref == kernel.ref or (same_name and source == kernel.source)
+    return ref == kernel.ref or (same_name and record.header.source == kernel.source)
 
 
 def _same_case(record: Token | Trace, ranks: int, how: Mapping[str, Any]) -> bool:
-    was = record if isinstance(record, Token) else record.header
-    counted = record.ranks if isinstance(record, Token) else record.header.world.ranks
+    was = record.header
     memory = how.get("memory", AUTO)
     asked = (ranks, how.get("calls", 2), was.memory if memory == AUTO else memory, how.get("seed", 0))
-    return (counted, was.calls, was.memory, was.seed) == asked
+    return (was.ranks, was.calls, was.memory, was.seed) == asked

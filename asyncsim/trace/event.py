@@ -97,6 +97,11 @@ class Header:
     recorded: str = ""
     max_steps: int | None = None
 
+    @property
+    def ranks(self) -> int:
+        """P."""
+        return self.world.ranks
+
 
 @dataclass(frozen=True, slots=True)
 class Collective:
@@ -162,3 +167,8 @@ class Trace:
     def choices(self) -> list[str]:
         """The names of the actors, step by step: the schedule."""
         return [event.op.actor.name for event in self.events]
+
+    @property
+    def ending(self) -> str | None:
+        """How the run ended; None if that is not known."""
+        return None if self.footer is None else self.footer.ending

@@ -14,17 +14,19 @@ import re
 import zlib
 from dataclasses import KW_ONLY, dataclass
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.errors import TraceError
+from asyncsim.trace.errors import MisuseError, TraceError
 from asyncsim.trace.event import ENDINGS, STEP_LIMIT
+from asyncsim.trace.jsonl_read import read_trace
 from asyncsim.trace.strict import MAX_CALLS, MAX_RANKS, BadFieldError, Fields, parse_json, text_in
 from asyncsim.trace.values import hex_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from asyncsim.trace.event import Header
+    from asyncsim.trace.event import Header, Trace
 
 PREFIX = "as1."
 """Says that it is a token, and of which version."""
@@ -83,6 +85,31 @@ class Token:
             memory=header.memory, seed=header.seed, choices=tuple(choices), edits=tuple(header.edits), ending=ending,
             limit=header.max_steps if ending == STEP_LIMIT else None,
         )  # fmt: skip
+
+    @property
+    def header(self) -> Token:
+        """Itself: it says what a trace says in its header."""
+        return self
+
+
+def read_record(text: str, folder: Path | str = "") -> Token | Trace:
+    """Read a recorded run: a token, or a trace file.
+
+    Args:
+        text: the token, or the path of the file.
+        folder: what the path starts from; by default the working directory.
+
+    Raises:
+        MisuseError: there is no such file.
+        TraceError: it cannot be read.
+
+    """
+    if text.startswith(PREFIX):
+        return decode(text)
+    path = Path(folder, text)
+    if not path.is_file():
+        raise MisuseError(f"there is no trace file {text!r}; a token begins with {PREFIX!r}")
+    return read_trace(path)
 
 
 def encode(token: Token) -> str:

@@ -76,8 +76,7 @@ async def replay(
         MisuseError: it cannot be run as recorded: an unknown memory model, or an edit that is none.
 
     """
-    source = recorded.source if isinstance(recorded, Token) else recorded.header.source
-    source_changed = source != kernel.source
+    source_changed = recorded.header.source != kernel.source
     if isinstance(recorded, Token):
         run = await _follow_token(recorded, kernel, engine, source_changed=source_changed)
     else:
@@ -96,21 +95,20 @@ def _too_long(recorded: Trace | Token, case: Case, steps: int) -> bool:
     limit = case.step_limit
     if isinstance(recorded, Token) and recorded.limit is not None:
         limit = recorded.limit
-    ending = recorded.ending if isinstance(recorded, Token) else None if footer is None else footer.ending
-    return ending == STEP_LIMIT and steps >= limit
+    return recorded.ending == STEP_LIMIT and steps >= limit
 
 
-def _case(recorded: Token | Header, kernel: Kernel, ranks: int, max_steps: int) -> Case:
+def _case(recorded: Token | Header, kernel: Kernel, max_steps: int) -> Case:
     return Case(
-        kernel, ranks=ranks, calls=recorded.calls, memory=recorded.memory, seed=recorded.seed, max_steps=max_steps,
-        edits=recorded.edits,
+        kernel, ranks=recorded.ranks, calls=recorded.calls, memory=recorded.memory, seed=recorded.seed,
+        max_steps=max_steps, edits=recorded.edits,
     )  # fmt: skip
 
 
 async def _follow_token(token: Token, kernel: Kernel, engine: Engine | None, *, source_changed: bool) -> Run:
     steps = len(token.choices)
     # One step more than there are choices, so that a run that goes on asks for one, and is told.
-    case = _case(token, kernel, token.ranks, steps + (token.ending not in (STEP_LIMIT, STOPPED)))
+    case = _case(token, kernel, steps + (token.ending not in (STEP_LIMIT, STOPPED)))
     run = await _simulated(case, Replay(token.choices), "replay", steps, engine, stops=token.ending in _OPEN_ENDED)
     _check_stopped(token.ending, run, source_changed=source_changed)
     if token.ending not in _OPEN_ENDED and run.ending != token.ending:
@@ -122,8 +120,8 @@ async def _follow_trace(trace: Trace, kernel: Kernel, engine: Engine | None, *, 
     header = trace.header
     footer = trace.footer
     steps = len(trace.events)
-    ending = None if footer is None else footer.ending
-    case = _case(header, kernel, header.world.ranks, steps + (ending not in (None, STEP_LIMIT, STOPPED)))
+    ending = trace.ending
+    case = _case(header, kernel, steps + (ending not in (None, STEP_LIMIT, STOPPED)))
     if groups(case.world) != groups(header.world):
         raise DivergenceError(_differ("the list of groups", groups(header.world), groups(case.world)), step=0)
     if declarations(case.world) != declarations(header.world):
