@@ -9,7 +9,7 @@ from command import GOOD, run
 
 from asyncsim import Case, Fifo, MisuseError, Signal, Window, check, explore, kernel, simulate
 from asyncsim.certify import RejectedError, certify
-from asyncsim.cli.numbers import whole, whole_list
+from asyncsim.cli.options import whole, whole_list
 from asyncsim.machine import free
 from asyncsim.machine.case import MOST_CALLS
 from asyncsim.machine.free import check_room, size_text

@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 from command import GOOD, ROOT, run, start_process
 
-from asyncsim.checking.record.footprint import BESIDE, COMPACT_STEP, EVENT_STEP, footprint, is_compact
-from asyncsim.checking.record.stage import Stage
+from asyncsim.checking.record.stage import BESIDE, COMPACT_STEP, EVENT_STEP, Stage, footprint, is_compact
 from asyncsim.checking.search.tally import Progress
-from asyncsim.cli import room, ticker
+from asyncsim.cli import progress as bar
 from asyncsim.machine import free as memory
 from asyncsim.machine.case import Case
 from asyncsim.machine.free import available, resident, size_text
@@ -133,7 +132,7 @@ def progress(steps, total=None, *, compact=True):
 )
 def test_a_run_too_long_for_the_memory_is_told_of_once(monkeypatch, free, steps, total, said):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    watching = room._Room(free)
+    watching = bar._Room(free)
     watching.look()
     watching.stage = progress(steps, total).stage
     watching.look()
@@ -144,18 +143,18 @@ def test_a_run_too_long_for_the_memory_is_told_of_once(monkeypatch, free, steps,
 
 def test_the_progress_is_passed_on_whatever_is_known(monkeypatch):
     for free in (None, 10**15):
-        monkeypatch.setattr(room, "available", lambda free=free: free)
+        monkeypatch.setattr(bar, "available", lambda free=free: free)
         told = []
-        with room.room_watched(told.append) as take:
+        with bar.room_watched(told.append) as take:
             take(progress(3))
-        with room.room_watched(None) as take:
+        with bar.room_watched(None) as take:
             take(progress(3))
         assert len(told) == 1
 
 
 def test_the_command_says_in_time_that_memory_will_not_do(monkeypatch):
-    monkeypatch.setattr(room, "available", lambda: BESIDE + 100_000)
-    monkeypatch.setattr(ticker, "PERIOD", 0.01)
+    monkeypatch.setattr(bar, "available", lambda: BESIDE + 100_000)
+    monkeypatch.setattr(bar, "PERIOD", 0.01)
     result = run("check", GOOD, "-P", "32", "--json")
     assert json.loads(result.stdout)["verdict"] == "PROVED"
     assert re.fullmatch(

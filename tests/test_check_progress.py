@@ -17,8 +17,8 @@ from command import GOOD, ROOT, Terminal
 
 from asyncsim.checking.record.stage import Stage
 from asyncsim.checking.search.tally import Progress
+from asyncsim.cli import progress
 from asyncsim.cli import progress as page
-from asyncsim.cli import ticker
 from asyncsim.cli.progress import Pace, clock, progress_bar
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -114,7 +114,7 @@ def test_what_is_over_soon_is_not_shown(watch):
 def test_a_bar_goes_on_by_itself_while_a_run_does(watch, monkeypatch):
     terminal = watch()
     monkeypatch.setattr(page, "DELAY", 0.0)
-    monkeypatch.setattr(ticker, "PERIOD", 0.01)
+    monkeypatch.setattr(progress, "PERIOD", 0.01)
     choices, shown = ["0"] * 10, threading.Event()
     drawn = page._Bar._drawn
 
@@ -189,11 +189,7 @@ def test_a_short_check_leaves_a_terminal_as_it_was():
 
 
 def test_a_check_shows_each_stage_that_takes_its_time():
-    code = (
-        "import asyncsim.cli.progress as page\n"
-        "import asyncsim.cli.ticker as ticker\n"
-        "page.DELAY, ticker.PERIOD = 0, 0.01"
-    )
+    code = "import asyncsim.cli.progress as page\npage.DELAY, page.PERIOD = 0, 0.01"
     status, shown = on_a_terminal(code, "check", GOOD, "-P", "32")
     assert status == 0
     for stage in ("reference run", "second run"):

@@ -11,8 +11,7 @@ from wrong_results import SIZE, case, integer_rows, rows, said, sums
 
 from asyncsim import KernelError
 from asyncsim.checking.diagnose.hypotheses import diagnose
-from asyncsim.checking.diagnose.oracle import Oracle, each, leaves, numbers_of
-from asyncsim.checking.diagnose.wrong import Wrong
+from asyncsim.checking.diagnose.oracle import Oracle, Wrong, each, leaves, numbers_of
 from asyncsim.checking.verdict.check import check
 from asyncsim.machine.case import MISSING
 from kernels import all_reduce, reduce_scatter

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from asyncsim.cli import field
+from asyncsim.cli import check as field
 from asyncsim.cli.main import main
 from kernels.field import CASES
 

@@ -8,7 +8,7 @@ import pytest
 
 from asyncsim import Case, Signal, check, kernel
 from asyncsim.checking.search.exhaust import Exhausted
-from asyncsim.checking.verdict.scope import exploration_scope, rounded
+from asyncsim.checking.verdict.report import exploration_scope, rounded
 
 asked = Signal("asked", (1,))
 

@@ -16,8 +16,7 @@ from asyncsim.trace.event import Digest
 from asyncsim.trace.jsonl import read_trace
 from asyncsim.views.timeline import timeline_of
 from asyncsim.views.timeline_contents import START, Contents, cells_after, sum_of
-from asyncsim.views.timeline_held import held_back
-from asyncsim.views.timeline_orders import orders_of, other_schedule, pair_of, value_text
+from asyncsim.views.timeline_orders import held_back, orders_of, other_schedule, pair_of, value_text
 
 RACES = [path for path in EVERY if read_trace(path).footer.findings[0]["kind"] in ("race", "signal-race")]
 """Those of the kept witnesses that are about the order of two steps."""

@@ -9,8 +9,16 @@ import pytest
 from asyncsim import MisuseError, ReduceOp, RefusedError
 from asyncsim.study.worked import COLLECTIVES, OPS, REDUCING, Change, work
 from asyncsim.study.worked_inputs import Asked, worked_example
-from asyncsim.views.document import Heading, Marked, Sentences, Table, document_html, document_markdown, document_text
-from asyncsim.views.worked import worked_text
+from asyncsim.views.worked import (
+    Heading,
+    Marked,
+    Sentences,
+    Table,
+    document_html,
+    document_markdown,
+    document_text,
+    worked_text,
+)
 
 
 def example(collective="reduce_scatter", **asked):

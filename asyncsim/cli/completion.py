@@ -1,4 +1,4 @@
-"""What the Tab key offers: kernels by name, and schedulers. A file of the user's is read for that, never run."""
+"""Completion: what the Tab key offers, and how bash asks for it. A file of the user is read for that, never run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from click.shell_completion import CompletionItem
+from click.shell_completion import BashComplete, CompletionItem, add_completion_class
 
 from asyncsim.checking.record.locate import kernel_names, shipped_modules
 from asyncsim.schedulers.table import SCHEDULERS
@@ -71,3 +71,29 @@ def _written(tree: ast.Module) -> Iterator[str]:
             function = node.value.func
             if isinstance(function, ast.Attribute) and function.attr == "variant":
                 yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+
+
+class Bash(BashComplete):
+    """Puts words together again. What is offered begins behind the colon, because bash keeps what stands before it."""
+
+    _before = ""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        """Return the whole words, and the one that is begun."""
+        given, begun = super().get_completion_args()
+        words: list[str] = []
+        for word in (*given, begun):
+            if words and (word == ":" or words[-1].endswith(":")):
+                words[-1] += word
+            else:
+                words.append(word)
+        if words[-1] != begun:
+            self._before = words[-1][: words[-1].rfind(":") + 1]
+        return words[:-1], words[-1]
+
+    def format_completion(self, item: CompletionItem) -> str:
+        """Write an item as the script for bash reads it."""
+        return f"{item.type},{item.value.removeprefix(self._before)}"
+
+
+add_completion_class(Bash)

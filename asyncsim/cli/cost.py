@@ -8,7 +8,7 @@ import click
 
 from asyncsim.checking.record.locate import locate
 from asyncsim.cli.completion import complete_kernels
-from asyncsim.cli.numbers import Amount, Whole, whole_list
+from asyncsim.cli.options import Amount, Whole, whole_list
 from asyncsim.study.cost import ALGORITHMS, compare, cost
 from asyncsim.trace.price import ALPHA, BETA, GAMMA, Price
 from asyncsim.views.cost import card_text, comparison_text

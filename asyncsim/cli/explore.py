@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from asyncsim.checking.record.interrupts import lasting_deafness
-from asyncsim.checking.verdict.exhaustive import BUDGET
-from asyncsim.checking.verdict.explore import MOST_JOBS, MOST_RUNS, RUNS, Progress, explore
+from asyncsim.checking.verdict.explore import BUDGET, MOST_JOBS, MOST_RUNS, RUNS, Progress, explore
 from asyncsim.checking.workers.pool import cores
 from asyncsim.cli.completion import complete_kernels, complete_schedulers
 from asyncsim.cli.judge import judge_all
-from asyncsim.cli.numbers import Whole, whole
-from asyncsim.cli.options import Options, engine_option, races_option, shared_options
+from asyncsim.cli.options import Options, Whole, engine_option, races_option, shared_options, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

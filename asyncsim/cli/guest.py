@@ -9,7 +9,7 @@ import click
 
 from asyncsim.checking.diagnose.symptoms import Symptoms
 from asyncsim.cli.completion import complete_schedulers
-from asyncsim.cli.numbers import Whole
+from asyncsim.cli.options import Whole
 from asyncsim.trace.late import MODELS
 from asyncsim.views.report import case_text
 from asyncsim.views.run import run_text

@@ -8,7 +8,7 @@ import click
 
 from asyncsim.checking.record.locate import locate
 from asyncsim.cli.completion import complete_kernels
-from asyncsim.cli.numbers import Whole
+from asyncsim.cli.options import Whole
 from asyncsim.study.lower import lower
 from asyncsim.views.lower import diff_text, lower_text
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from asyncsim import __version__
-from asyncsim.cli import bash  # noqa: F401 - click asks for completion before it asks for a command
+from asyncsim.cli import completion  # noqa: F401 - click asks for completion before it asks for a command
 from asyncsim.trace.errors import AsyncsimError
 from asyncsim.trace.guest import author_place, raised, said
 

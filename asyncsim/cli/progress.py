@@ -1,4 +1,4 @@
-"""The progress bar: on stderr, for a person only, and only of what takes its time."""
+"""The progress bar, and a warning about memory: on stderr, looked at now and then while the command works."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from asyncsim.cli.ticker import ticking
-from asyncsim.machine.free import resident, size_text
+from asyncsim.checking.record.stage import footprint
+from asyncsim.machine.free import available, resident, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from rich.live import Live
 
     from asyncsim.checking.record.stage import Stage
-    from asyncsim.checking.verdict.explore import Progress
+    from asyncsim.checking.search.tally import Progress
+
 
 DELAY = 0.5
 """Seconds before anything is shown: what is over by then would only flicker."""
@@ -182,3 +183,72 @@ def clock(seconds: float) -> str:
     """Return a length of time: ``0:07:12``."""
     whole = int(seconds)
     return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
+
+
+@contextmanager
+def room_watched(told: Callable[[Progress], None] | None) -> Iterator[Callable[[Progress], None]]:
+    """Say on stderr, once, while a check runs, that its runs have become too long for the memory there was at first.
+
+    Args:
+        told: is told the progress, too; None: nobody is.
+
+    """
+    room = _Room(available())
+
+    def take(now: Progress) -> None:
+        room.stage = now.stage
+        if told is not None:
+            told(now)
+
+    if room.free is None:
+        yield take
+        return
+    with ticking(room.look):
+        yield take
+
+
+class _Room:
+    """The memory there was at first, and what goes on."""
+
+    def __init__(self, free: int | None) -> None:
+        self.free = free
+        self.stage: Stage | None = None
+
+    def look(self) -> None:
+        """Say it, if it is time."""
+        stage, free = self.stage, self.free
+        if stage is None or free is None:
+            return
+        steps = max(stage.steps, stage.total or 0)
+        need = footprint(steps, compact=stage.compact)
+        if need > free:
+            self.free = None  # once is enough
+            sys.stderr.write(
+                f"asyncsim: a run of {steps:,} steps and more can take {size_text(need)} of memory, and "
+                f"{size_text(free)} were free: the system may end this check; judge fewer ranks or calls\n"
+            )
+
+
+PERIOD = 0.2
+"""Seconds between two looks."""
+
+
+@contextmanager
+def ticking(look: Callable[[], None]) -> Iterator[None]:
+    """Call a function every `PERIOD` seconds while the block runs, from a thread of its own, and never after it.
+
+    Ctrl-C goes to the main thread, as ever.
+    """
+    over = threading.Event()
+
+    def tick() -> None:
+        while not over.wait(PERIOD):
+            look()
+
+    thread = threading.Thread(target=tick, name="asyncsim ticker", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -14,7 +14,7 @@ import click
 
 from asyncsim.cli.guest import GUEST_SETTINGS, guest_options, replayed_text
 from asyncsim.cli.judge import coloured, width
-from asyncsim.cli.numbers import Whole
+from asyncsim.cli.options import Whole
 from asyncsim.cli.outputs import check_outputs
 from asyncsim.cli.progress import progress_bar
 from asyncsim.frontends.pypto.script import Ended, script_run

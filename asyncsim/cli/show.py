@@ -11,7 +11,7 @@ import click
 from asyncsim.checking.record.locate import locate
 from asyncsim.cli.completion import complete_kernels
 from asyncsim.cli.judge import width
-from asyncsim.cli.numbers import Whole, whole
+from asyncsim.cli.options import Whole, whole
 from asyncsim.cli.outputs import check_outputs
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import simulate
@@ -143,14 +143,13 @@ def _other_order(timeline: Timeline, kernel: Kernel) -> Trace:
     )  # fmt: skip
     schedule = [(actor, 1) for actor in other_schedule(timeline, *pair)]
     try:
-        run = simulate(case, Lenient(schedule), record=OTHER)
+        other = simulate(case, Lenient(schedule), record=OTHER).recorded
     except KernelError as error:
         broken: Trace = error.trace
         return broken
-    assert run.trace is not None  # noqa: S101 - for the type checker: it was recorded
-    if run.trace.footer is not None and timeline.trace.footer is not None:
-        run.trace.footer.findings = timeline.trace.footer.findings  # the same pair is marked in both
-    return run.trace
+    if other.footer is not None and timeline.trace.footer is not None:
+        other.footer.findings = timeline.trace.footer.findings  # the same pair is marked in both
+    return other
 
 
 def _print(lines: Iterable[Line]) -> None:

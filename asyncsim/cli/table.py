@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from asyncsim.cli.numbers import Whole
+from asyncsim.cli.options import Whole
 from asyncsim.cli.outputs import check_outputs
 from asyncsim.study.worked import COLLECTIVES, OPS
 from asyncsim.study.worked_inputs import DTYPES, RANKS, SIZE, Asked, worked_example

@@ -11,7 +11,7 @@ import click
 from asyncsim.checking.record.replay import replay
 from asyncsim.cli.guest import GUEST_SETTINGS, guest_options, replayed_text
 from asyncsim.cli.judge import coloured, width
-from asyncsim.cli.numbers import Whole
+from asyncsim.cli.options import Whole
 from asyncsim.cli.outputs import check_outputs
 from asyncsim.cli.progress import progress_bar
 from asyncsim.frontends.torch_dist.script import exit_status, failure_text, run_script

@@ -221,6 +221,13 @@ class Run:
     trace: Trace | None = None
     unapplied: tuple[str, ...] = ()
 
+    @property
+    def recorded(self) -> Trace:
+        """The trace of a run that was recorded."""
+        if self.trace is None:
+            raise RuntimeError("the run was not recorded")
+        return self.trace
+
 
 class _Missing:
     def __repr__(self) -> str:

@@ -168,9 +168,7 @@ def lower(kernel: Kernel, *, ranks: int = 4, rank: int = 0, call: int = 0, seed:
         raise MisuseError(f"there is no rank {rank}; the ranks are 0 to {ranks - 1}")
     if call < 0:
         raise MisuseError(f"there is no call {call}; calls count from 0")
-    run = simulate(Case(kernel, ranks, call + 1, seed=seed), Fifo(), record="fifo")
-    trace = run.trace
-    assert trace is not None  # noqa: S101 - for the type checker: it was recorded
+    trace = simulate(Case(kernel, ranks, call + 1, seed=seed), Fifo(), record="fifo").recorded
     own = [event for event in trace.events if event.op.actor.rank == rank and event.call == call]
     pending = [event for event in trace.footer.pending if event.op.actor.rank == rank] if trace.footer else []
     return Lowered(

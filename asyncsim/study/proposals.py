@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from asyncsim.machine.case import Case
-    from asyncsim.study.source import Source
-    from asyncsim.study.visited import Visited
+    from asyncsim.study.source import Source, Visited
     from asyncsim.trace.finding import Finding
 
 RELEASE, NEIGHBOUR, MOVE, COMPARISON = "release", "neighbour", "move", "comparison"

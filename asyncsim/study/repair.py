@@ -20,8 +20,7 @@ from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.study.additions import additions, barriers
 from asyncsim.study.proposals import ADDING, BARRIER, CREDIT, KINDS, SYNC, Site, proposals
-from asyncsim.study.source import Source, UnreadableError, overlap
-from asyncsim.study.visited import visited
+from asyncsim.study.source import Source, UnreadableError, overlap, visited
 from asyncsim.trace.errors import AsyncsimError
 from asyncsim.trace.event import COMPLETE
 from asyncsim.trace.finding import PROVED, SAME_CALL

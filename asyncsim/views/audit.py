@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.verdict.models import models_text
-from asyncsim.study.parts import CREDITS
+from asyncsim.study.audit import CREDITS
 from asyncsim.trace.finding import PROVED, REFUTED
 from asyncsim.views.report import (
     WIDTH,

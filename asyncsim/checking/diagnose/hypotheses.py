@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asyncsim.checking.diagnose import changes
 from asyncsim.checking.diagnose.narrow import sixteen_bits
-from asyncsim.checking.diagnose.oracle import Numbers, Oracle, leaves, numbers_of
-from asyncsim.checking.diagnose.wrong import Wrong
+from asyncsim.checking.diagnose.oracle import Numbers, Oracle, Wrong, each, leaves, numbers_of
 from asyncsim.machine.case import MISSING
 from asyncsim.trace.digest import digest_value
 
@@ -80,7 +78,7 @@ def short_of_contributions(wrong: Wrong) -> str | None:
             f"it is short of exactly the own contribution, rank {wrong.rank}'s"
             if ranks == own
             else f"it is short of the contribution of {_ranks(ranks)}",
-            wrong.given(("zero", ranks), partial(changes.zeroed, ranks)),
+            wrong.given(("zero", ranks), partial(zeroed, ranks)),
             f"the golden of inputs in which {'that one is' if len(ranks) == 1 else 'these are'} zero",
         )
         for ranks in chain([own], others)
@@ -92,7 +90,7 @@ def contribution_of_another_call(wrong: Wrong) -> str | None:
     return wrong.first(
         (
             f"{_possessive(ranks)} contribution is that of {_call(wrong, call)}",
-            wrong.given(("call", call, ranks), partial(changes.taken_from, wrong.case.inputs[call], ranks)),
+            wrong.given(("call", call, ranks), partial(taken_from, wrong.case.inputs[call], ranks)),
             f"the golden with {'that one' if len(ranks) == 1 else 'those'}",
         )
         for call in wrong.other_calls()
@@ -106,7 +104,7 @@ def contribution_of_another_rank(wrong: Wrong) -> str | None:
     return wrong.first(
         (
             f"rank {rank}'s contribution is that of rank {other}",
-            wrong.given(("rank", rank, other), partial(changes.swapped, rank, other)),
+            wrong.given(("rank", rank, other), partial(swapped, rank, other)),
             "the golden with that one",
         )
         for rank, other in islice(permutations(range(wrong.case.ranks), 2), wrong.oracle.limit)
@@ -120,7 +118,7 @@ def total_for_an_input(wrong: Wrong) -> str | None:
     return wrong.first(
         (
             _taken_for_inputs(ranks, when),
-            wrong.given(("total", call, ranks), partial(changes.finished, goldens[call], ranks)),
+            wrong.given(("total", call, ranks), partial(finished, goldens[call], ranks)),
             f"the golden with {'that total' if len(ranks) == 1 else 'those totals'} as input",
         )
         for call in calls
@@ -132,7 +130,7 @@ def total_for_an_input(wrong: Wrong) -> str | None:
 def several_at_once(wrong: Wrong) -> str | None:
     """Some inputs are those of another call, and finished totals were taken for others."""
     ranks = range(wrong.case.ranks)
-    mixed = (
+    combined = (
         (call, stale, done)
         for call in wrong.other_calls()
         for size in range(2, len(ranks) + 1)
@@ -145,12 +143,10 @@ def several_at_once(wrong: Wrong) -> str | None:
     return wrong.first(
         (
             f"{_possessive(stale)} contribution is that of {_call(wrong, call)}, and {_taken_for_inputs(done)}",
-            wrong.given(
-                ("both", call, stale, done), partial(changes.mixed, wrong.case.inputs[call], stale, totals, done)
-            ),
+            wrong.given(("both", call, stale, done), partial(mixed, wrong.case.inputs[call], stale, totals, done)),
             "the golden with these",
         )
-        for call, stale, done in islice(mixed, wrong.oracle.limit)
+        for call, stale, done in islice(combined, wrong.oracle.limit)
     )
 
 
@@ -163,7 +159,7 @@ def shifted(wrong: Wrong) -> str | None:
     return wrong.first(
         (
             f"the chunk boundaries are shifted by {-by:+d} element{'s' if abs(by) > 1 else ''}",
-            wrong.given(("shift", by), partial(changes.rolled, by)),
+            wrong.given(("shift", by), partial(rolled, by)),
             f"the golden of inputs rotated by {by:+d}",
         )
         for distance in range(1, furthest + 1)
@@ -285,3 +281,83 @@ def _taken_for_inputs(ranks: Sequence[int], when: str = "") -> str:
 
 def _possessive(ranks: Sequence[int]) -> str:
     return f"{_ranks(ranks)}'s"
+
+
+def zeroed(ranks: Sequence[int], xs: list[Any]) -> list[Any]:
+    """Make the inputs of some ranks zero.
+
+    Args:
+        ranks: whose inputs become zero.
+        xs: the input of each rank; left as it is.
+
+    """
+    return [each(x, np.zeros_like) if rank in ranks else x for rank, x in enumerate(xs)]
+
+
+def taken_from(others: Sequence[Any], ranks: Sequence[int], xs: list[Any]) -> list[Any]:
+    """Give some ranks other inputs: `others` has one for each rank.
+
+    Args:
+        others: an input for each rank.
+        ranks: whose inputs are replaced.
+        xs: the input of each rank; left as it is.
+
+    """
+    return [others[rank] if rank in ranks else x for rank, x in enumerate(xs)]
+
+
+def swapped(rank: int, other: int, xs: list[Any]) -> list[Any]:
+    """Give one rank the input of another.
+
+    Args:
+        rank: whose input is replaced.
+        other: whose it gets.
+        xs: the input of each rank; left as it is.
+
+    """
+    return taken_from([xs[other]] * len(xs), [rank], xs)
+
+
+def rolled(by: int, xs: list[Any]) -> list[Any]:
+    """Rotate all inputs, in row-major order.
+
+    Args:
+        by: how many elements.
+        xs: the input of each rank; left as it is.
+
+    """
+    return [each(x, lambda array: np.roll(array, by)) for x in xs]
+
+
+def finished(totals: Sequence[Any], ranks: Sequence[int], xs: list[Any]) -> list[Any] | None:
+    """Let the totals of some ranks be their inputs: one total for each chunk, where an input has several.
+
+    Args:
+        totals: the result of each rank.
+        ranks: whose inputs are replaced.
+        xs: the input of each rank; left as it is. None is returned unless a whole number of totals fits each.
+
+    """
+    changed = list(xs)
+    for rank in ranks:
+        x, total = xs[rank], totals[rank]
+        if not isinstance(x, np.ndarray) or not isinstance(total, np.ndarray) or not total.size or x.size % total.size:
+            return None
+        changed[rank] = np.resize(total, x.shape).astype(x.dtype)
+    return changed
+
+
+def mixed(
+    others: Sequence[Any], stale: Sequence[int], totals: Sequence[Any], done: Sequence[int], xs: list[Any]
+) -> list[Any] | None:
+    """Give some ranks other inputs, and let the totals of some more be theirs.
+
+    Args:
+        others: an input for each rank.
+        stale: the ranks that get them.
+        totals: the result of each rank.
+        done: the ranks whose total is their input.
+        xs: the input of each rank; left as it is. None is returned as by `finished`.
+
+    """
+    return finished(totals, done, taken_from(others, stale, xs))

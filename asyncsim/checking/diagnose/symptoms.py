@@ -1,24 +1,120 @@
-"""What one run shows by itself, beside the fair run of the same case. Replaying and shrinking ask this."""
+"""What one run shows by itself, beside the fair run of the same case: failures, hangs in words, unawaited signals."""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from asyncsim.analysis.contracts import leftover_credits
+from asyncsim.analysis.deadlock import Beyond, deadlock
 from asyncsim.analysis.group import FairOrder, findings_of
 from asyncsim.analysis.mismatch import call_mismatches
+from asyncsim.analysis.spin import endless
 from asyncsim.analysis.streams import Streams
-from asyncsim.checking.diagnose.hang import told
 from asyncsim.checking.diagnose.outcome import Difference, Judge, compare
 from asyncsim.machine.case import MISSING, Case
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.fifo import Fifo
+from asyncsim.schedulers.replay import Replay
+from asyncsim.trace.columns import KIND, Columns
 from asyncsim.trace.digest import digest_value
-from asyncsim.trace.errors import KernelError
+from asyncsim.trace.errors import DivergenceError, KernelError
+from asyncsim.trace.event import COMPLETE, DEADLOCK, STEP_LIMIT
 from asyncsim.trace.finding import Finding
+from asyncsim.trace.op import NOTIFY, POLL, PUT_SIGNAL, TEST, WAIT
 
 if TYPE_CHECKING:
-    from asyncsim.machine.case import Run
+    from collections.abc import Sequence
+
+    from asyncsim.machine.case import Case, Run
+    from asyncsim.trace.event import Event, Trace
+    from asyncsim.trace.op import Op
+    from asyncsim.trace.world import Actor
+
+
+HANGS = (DEADLOCK, STEP_LIMIT)
+"""The kinds of findings that are told here; each is an ending, too."""
+LONG = 1_000_000
+"""A run of so many steps is not made again for the sake of its words."""
+
+
+def told(case: Case, finding: Finding, choices: Sequence[str], trace: Trace | None = None) -> Finding:
+    """Return the finding of a run that hangs, or does not end, in words; any other as it is.
+
+    Args:
+        case: what was run.
+        finding: of that run.
+        choices: of that run.
+        trace: of that run, if it was recorded.
+
+    """
+    if finding.kind not in HANGS or len(choices) > LONG:
+        return finding
+    if trace is None:
+        try:
+            trace = drive(case, Replay(choices), record="replay").trace
+        except (DivergenceError, KernelError):
+            return finding  # another finding tells that the kernel does not do the same again
+    if trace is None or trace.footer is None or trace.footer.ending != finding.kind:
+        return finding
+    streams = Streams(trace)
+    words = endless(streams) if finding.kind == STEP_LIMIT else deadlock(streams, beyond(case, trace))
+    return finding.with_(why=words.why, sides=words.sides, window=words.window, pairs=words.pairs, shown=words.shown)
+
+
+def beyond(case: Case, trace: Trace) -> Beyond:
+    """Look beyond a hang: run on from there as if no wait and no poll had to wait.
+
+    Args:
+        case: what was run.
+        trace: of the run, which ended in a deadlock.
+
+    """
+    steps = len(trace.events)
+    passed = Counter(event.op.actor.name for event in trace.events if event.op.kind in (WAIT, POLL))
+    longer = replace(case, max_steps=2 * steps + 1000)
+    try:
+        run = drive(longer, _Thereafter(trace.choices), record="onward", onward=passed)
+        seen, whole = run.trace, run.ending == COMPLETE
+    except KernelError as error:  # it computes with what it should have waited for
+        seen, whole = error.trace, False
+    return Beyond(() if seen is None else seen.events[steps:], whole, _accepts)
+
+
+class _Thereafter:
+    """A recorded schedule, and when that is over everybody in turn."""
+
+    def __init__(self, choices: Sequence[str]) -> None:
+        self._choices = choices
+        self._step = 0
+        self._fair = Fifo()
+
+    def begin(self, actors: Sequence[Actor]) -> None:
+        """Start a run."""
+        self._step = 0
+        self._fair.begin(actors)
+
+    def choose(self, ready: Sequence[Op]) -> Op:
+        """Return what was chosen then, or whose turn it is."""
+        step = self._step
+        self._step = step + 1
+        if step >= len(self._choices):
+            return self._fair.choose(ready)
+        return next(op for op in ready if op.actor.name == self._choices[step])
+
+
+def _accepts(poll: Event, data: bytes) -> bool:
+    """Say whether the predicate of a poll holds for these bytes; one that raises does not."""
+    region = poll.op.accesses[0].region
+    try:
+        tile = np.frombuffer(data, region.dtype).reshape(region.shape).copy()
+        return bool(poll.op.payload(tile))
+    except (Exception, SystemExit):  # noqa: BLE001 - it is the author's, and this is nobody's turn
+        return False
+
 
 _BITS = "the same numbers in other bits (a sign of zero, a NaN, or a dtype)"
 
@@ -69,3 +165,54 @@ class Symptoms:
             for rank, (got, want) in enumerate(zip(outputs, wants, strict=True))
             if got is not MISSING and want is not MISSING and digest_value(got) != digest_value(want)
         ]
+
+
+_TELL, _ASK = (NOTIFY, PUT_SIGNAL), (WAIT, TEST)
+
+
+def unawaited(run: Run) -> list[str]:
+    """Say of each signal that ranks notify at peers, and whose cells nobody waits for or tests, that it is so.
+
+    Args:
+        run: recorded; of one that did not come to its end nothing is said.
+
+    """
+    if run.ending != COMPLETE or run.trace is None:
+        return []
+    events = run.trace.events
+    told, asked = _by_columns(events) if isinstance(events, Columns) else _by_event(events)
+    return [
+        f"signal {signal} is notified, first at {at}, and nobody waits for it or tests it"
+        for signal, at in told.items()
+        if signal not in asked
+    ]
+
+
+def _by_event(events: Sequence[Event]) -> tuple[dict[str, str], set[str]]:
+    """Return the signals that are notified at peers, each with the first line, and those that are asked."""
+    told: dict[str, str] = {}
+    asked = set()
+    for event in events:
+        cell = event.op.cell
+        if cell is not None and event.op.kind in _TELL and cell.owner != event.op.actor.rank:
+            told.setdefault(cell.signal, event.at[0])
+        elif cell is not None and event.op.kind in _ASK:
+            asked.add(cell.signal)
+    return told, asked
+
+
+def _by_columns(events: Columns) -> tuple[dict[str, str], set[str]]:
+    """Return the same of columns."""
+    steps = events.steps
+    tells = np.flatnonzero(np.isin(steps.kind, [KIND[kind] for kind in _TELL]))
+    slots, numbers = np.unique(steps.cell[tells], return_inverse=True)
+    owners = np.array([events.cells[int(slot)].owner for slot in slots], int)[numbers]
+    ranks = np.array([actor.rank for actor in events.actors], int)[steps.actor[tells]]
+    tells = tells[owners != ranks]
+    told: dict[str, str] = {}
+    for first in sorted(np.unique(steps.cell[tells], return_index=True)[1]):
+        step = int(tells[first])
+        at = events.wheres[int(steps.where[step])][1]
+        told.setdefault(events.cells[int(steps.cell[step])].signal, at[0])
+    asks = np.isin(steps.kind, [KIND[kind] for kind in _ASK])
+    return told, {events.cells[int(slot)].signal for slot in np.unique(steps.cell[asks])}

@@ -60,8 +60,7 @@ def claim_denied(header: Line, streams: Sequence[Line], kernel: Kernel, *, steps
         return f"{kernel.ref} goes on after the {steps} steps of the certificate"
     if run.ending != COMPLETE:
         return f"the fair run of {kernel.ref} ends after {len(run.choices)} steps with {run.ending}"
-    assert run.trace is not None  # noqa: S101 - for the type checker: it was recorded
-    own, *lines = operations_lines(run.trace)
+    own, *lines = operations_lines(run.recorded)
     return _difference(header, streams, own, lines, kernel.ref)
 
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.diagnose.hang import told
+from asyncsim.checking.diagnose.symptoms import told
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.errors import KernelError

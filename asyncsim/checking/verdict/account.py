@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.record.footprint import is_compact
 from asyncsim.checking.record.interrupts import Deaf
-from asyncsim.checking.record.stage import Stage
+from asyncsim.checking.record.stage import Stage, is_compact
 from asyncsim.checking.search.tally import Progress
 
 if TYPE_CHECKING:

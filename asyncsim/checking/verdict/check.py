@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from asyncsim.analysis.analyse import ORDER_FINDINGS, analyse
 from asyncsim.checking.diagnose.outcome import Judge
-from asyncsim.checking.diagnose.unawaited import unawaited
+from asyncsim.checking.diagnose.symptoms import unawaited
 from asyncsim.checking.record.outside import Outside
 from asyncsim.checking.record.versions import Versions
 from asyncsim.checking.search.keep import Keeper
@@ -17,8 +17,7 @@ from asyncsim.checking.verdict.account import Account
 from asyncsim.checking.verdict.fallback import SAMPLES, Undecided
 from asyncsim.checking.verdict.models import AUTO, judged_under_each
 from asyncsim.checking.verdict.probe import Second
-from asyncsim.checking.verdict.report import HARMFUL, Report, check_races, counting
-from asyncsim.checking.verdict.scope import explanation, proof_scope, unheard
+from asyncsim.checking.verdict.report import HARMFUL, Report, check_races, counting, explanation, proof_scope, unheard
 from asyncsim.checking.verdict.settling import doubt
 from asyncsim.checking.verdict.suspects import SHRINK_STEPS, Suspects
 from asyncsim.machine.case import Case
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from asyncsim.machine.case import Run
     from asyncsim.machine.kernel import Kernel
     from asyncsim.machine.simulate import Engine
-    from asyncsim.trace.event import Trace
 
 
 @Blocking
@@ -214,8 +212,8 @@ class _Check:
             schedules=account.schedules, steps=len(reference.choices), interrupted=account.interrupted,
             one_run=not self.undecided.explored and not account.interrupted, explanation=explanation(analysis),
             later=self.later if verdict == PROVED else "",
-            proof=(_trace(reference), analysis) if verdict == PROVED else None,
-            late_words=says_late_words(_trace(reference).events),
+            proof=(reference.recorded, analysis) if verdict == PROVED else None,
+            late_words=says_late_words(reference.recorded.events),
         )  # fmt: skip
 
     async def _references(self, scheduler: str) -> tuple[Run, Run]:
@@ -237,7 +235,7 @@ class _Check:
 
     def _analyse(self, stage: str, run: Run, fair: Run) -> Analysis:
         self.account.begin(stage, total=len(run.choices))
-        return analyse(_trace(run), fair=_trace(fair), contents=Versions(self.case))
+        return analyse(run.recorded, fair=fair.recorded, contents=Versions(self.case))
 
     def _tell_outside(self) -> None:
         """Name what the kernel changed outside its memory: with it nothing is proved."""
@@ -268,9 +266,3 @@ class _Check:
 async def _at_fewer(folder: Path | None, case: Case) -> Report:
     """Judge a case at other ranks, from one run alone."""
     return await _Check(case, Keeper(case, folder), budget=0, samples=1).run("fifo")
-
-
-def _trace(run: Run) -> Trace:
-    if run.trace is None:
-        raise RuntimeError("the run was not recorded")
-    return run.trace

@@ -1,38 +1,59 @@
-"""Exploration by sampling: many schedules of one case, and what fails in them.
+"""Exploration without a proof: many schedules of one case sampled, or every inequivalent execution run.
 
-It never proves anything. What it finds is real; what it does not find may still be there.
+Sampling never proves anything. What it finds is real; what it does not find may still be there.
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from asyncsim.checking.diagnose.outcome import Judge
+from asyncsim.checking.record.interrupts import Deaf, ctrl_c_afterwards
+from asyncsim.checking.record.outside import Outside
+from asyncsim.checking.search.keep import Keeper
+from asyncsim.checking.search.sampling import Sampling
 from asyncsim.checking.search.shard import Failure
-from asyncsim.checking.search.tally import Progress, Tally
-from asyncsim.checking.verdict.exhaustive import BUDGET, explore_exhaustively
-from asyncsim.checking.verdict.report import HARMFUL, Report, check_races, counting
+from asyncsim.checking.search.tally import Progress
+from asyncsim.checking.verdict.induction import stream_plan
+from asyncsim.checking.verdict.report import (
+    HARMFUL,
+    Report,
+    apart,
+    check_races,
+    counting,
+    exhaustion_scope,
+    exploration_scope,
+)
+from asyncsim.checking.verdict.settling import Settling
 from asyncsim.checking.workers.batch import check_not_nested, travelling
+from asyncsim.checking.workers.exhaust_parallel import exhaust_parallel
 from asyncsim.checking.workers.exploration import Exploration
 from asyncsim.checking.workers.journal import fresh_journal
 from asyncsim.checking.workers.pool import Crew, cores
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import Blocking, simulate
 from asyncsim.schedulers.fifo import Fifo
-from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.finding import REFUTED, SURVIVED
+from asyncsim.trace.errors import DivergenceError, MisuseError
+from asyncsim.trace.event import STOPPED
+from asyncsim.trace.finding import EXHAUSTED, REFUTED, SURVIVED, Finding
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Executor
 
+    from asyncsim.checking.search.tally import Tally
     from asyncsim.machine.kernel import Kernel
     from asyncsim.machine.simulate import Engine
+
 
 __all__ = ["MOST_JOBS", "MOST_RUNS", "RUNS", "Failure", "Progress", "explore"]
 
 RUNS = 200
+BUDGET = 100_000
+"""How many executions it makes at most; a check, which tries it when a proof fails, is content with fewer."""
 MOST_RUNS = 10**9
 """Of a millisecond each, so many schedules take eleven days."""
 MOST_JOBS = 1024
@@ -153,3 +174,87 @@ def _scope(tally: Tally, runs: int, what: str) -> str:
         return f"no schedule was judged, of {runs} to be sampled ({what}){died.replace(' more', '')}"
     often = f"{runs}" if tally.judged == runs else f"{tally.judged} of {runs}"
     return f"{often} schedules sampled ({what}){died}; nothing is said of the others"
+
+
+async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user's
+    case: Case,
+    *,
+    budget: int = BUDGET,
+    jobs: int = 1,
+    executor: Executor | None = None,
+    engine: Engine | None = None,
+    save: Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Report:
+    """Run every inequivalent execution of a case: EXHAUSTED, REFUTED, or SURVIVED if the budget ends it.
+
+    Args:
+        case: what is run.
+        budget: how many executions at most.
+        jobs: how many processes; 1: this one alone.
+        executor: runs the parts instead.
+        engine: of the fair run that comes first.
+        save: a directory; the first witness of each kind of failure is written there before long.
+        progress: called after every execution here, and after every part elsewhere.
+
+    Raises:
+        MisuseError: the budget allows no run; other processes cannot find the kernel.
+
+    """
+    started = time.perf_counter()
+    keeper = Keeper(case, save)
+    findings: list[Finding] = []
+
+    async def keep(failure: Failure) -> None:
+        findings.append(failure.finding)
+        if failure.ending:
+            ending = None if failure.ending == STOPPED else failure.ending
+            with ctrl_c_afterwards():  # a witness that was begun is written
+                findings[-1] = await keeper.keep(failure.finding, failure.choices, ending=ending)
+
+    outside = Outside(case.kernel)
+    # Recorded: only then are forgotten awaits noticed.
+    fair = await simulate.aio(case, Fifo(), record="fifo", engine=engine)
+    judge = Judge(case)
+    judge.take_as_reference(fair)
+    deaf = Deaf()
+    more = 0
+    try:
+        explored = await exhaust_parallel.aio(
+            case, judge, budget=budget, jobs=jobs, executor=executor, progress=progress, found=keep, deaf=deaf
+        )
+        plan = stream_plan(fair) if explored.complete and not findings else ()
+        if plan:  # what streams do to each other through Python objects is in no relation
+            sampling = Sampling(case, judge, keeper)
+            await sampling.run(iter(plan), len(plan), None)
+            findings += sampling.findings()
+        settling = Settling(judge, fair.recorded, keeper, findings, explored.races, explored)
+        try:
+            more = 0 if explored.interrupted else await settling.settle()
+        except KeyboardInterrupt:
+            deaf.begin()
+            explored = replace(explored, interrupted=True)
+        failed = any(finding.harmful for finding in findings)
+        describe = exploration_scope if failed or not explored.complete else exhaustion_scope
+        scope = describe(explored, case) + apart(0 if failed else len(plan))
+    except DivergenceError as error:
+        why = f"the same schedule does not give the same run again: {error}"
+        findings.append(Finding("hidden-state", why, harmful=True))
+        explored, scope = None, "a schedule was run twice"
+    finally:
+        deaf.end()
+    outside.look()
+    if outside.changed and not any(finding.kind == "hidden-state" for finding in findings):
+        findings.append(outside.finding())
+    whole = explored is not None and explored.complete and not outside.changed
+    return Report(
+        case,
+        REFUTED if any(finding.harmful for finding in findings) else EXHAUSTED if whole else SURVIVED,
+        scope,
+        findings,
+        judge.notes(fair),
+        schedules=1 + more + (explored.executions if explored is not None else 0),
+        steps=len(fair.choices),
+        seconds=time.perf_counter() - started,
+        interrupted=explored is not None and explored.interrupted,
+    )

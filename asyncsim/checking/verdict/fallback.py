@@ -13,7 +13,7 @@ from asyncsim.checking.search.plan import PCT_DEPTH, mixed_plan
 from asyncsim.checking.search.sampling import Sampling
 from asyncsim.checking.verdict import settling
 from asyncsim.checking.verdict.induction import stream_plan
-from asyncsim.checking.verdict.scope import apart, exhaustion_scope, exploration_scope
+from asyncsim.checking.verdict.report import apart, exhaustion_scope, exploration_scope
 from asyncsim.trace.errors import DivergenceError
 from asyncsim.trace.event import STOPPED
 from asyncsim.trace.finding import Finding

@@ -11,7 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.diagnose.hang import told
+from asyncsim.checking.diagnose.symptoms import told
 from asyncsim.checking.search.ends import DIFFER
 from asyncsim.checking.witness.following import Following
 from asyncsim.checking.witness.rendezvous import HOWS, Holding, Meeting, did
