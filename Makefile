@@ -12,7 +12,7 @@ test: .venv/.done  ## every test; CI adds branch coverage and its floor: make te
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(FLAGS)
 
 slow: .venv/.done  ## a hundred thousand schedules in flat memory: two minutes on two quiet cores
-	$(BIN)/python -m pytest -s --thorough tests/test_parallel_long.py
+	$(BIN)/python -m pytest -s --thorough tests/checking/test_parallel_long.py
 
 mutants: .venv/.done  ## change the central modules in one place at a time; what no test notices is printed; MODULES=machine/gate.py for one
 	$(BIN)/python tests/mutants.py $(MODULES)

@@ -18,7 +18,7 @@ import sys
 import time
 from pathlib import Path
 
-FOLDER = Path(__file__).parent / "pypto_scripts"
+FOLDER = Path(__file__).parent / "frontends" / "pypto" / "scripts"
 SCRIPT = FOLDER / "14_reduce_scatter.py"
 ROUNDS = 9
 TORCH = os.environ.get("TENSORS") != "numpy" and importlib.util.find_spec("torch") is not None

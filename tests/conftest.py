@@ -10,7 +10,7 @@ settings.register_profile("same", derandomize=True, deadline=None, suppress_heal
 settings.load_profile("same")
 
 _HOURS = 6 * 3600
-collect_ignore = ["sample_project"]  # a project of its own, which test_plugin_sample.py runs
+collect_ignore = ["testing/sample_project"]  # a project of its own, which test_plugin_sample.py runs
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -179,7 +179,7 @@ def start(tests: tuple[str, ...], mutant: Mutant | None) -> int:
         os.setpgid(0, 0)
         if mutant is not None:
             sys.meta_path.insert(0, Changed(mutant))
-        files = [f"tests/{name}.py" for name in tests]
+        files = [str(path) for name in tests for path in (ROOT / "tests").rglob(f"{name}.py")]
         status = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", *files]))
     finally:
         os._exit(status)

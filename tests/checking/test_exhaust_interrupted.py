@@ -93,7 +93,9 @@ def test_a_second_ctrl_c_does_not_lose_what_parts_have_shown(monkeypatch, at):
 def test_one_process_is_deaf_to_a_second_ctrl_c_until_its_report_is_made(monkeypatch):
     monkeypatch.setattr(Keeper, "_name", lambda *_: ctrl_c() or "witness.jsonl")
     seen = []
-    monkeypatch.setattr("asyncsim.checking.verdict.explore.exploration_scope", lambda *_, **__: seen.append(ctrl_c()) or "")
+    monkeypatch.setattr(
+        "asyncsim.checking.verdict.explore.exploration_scope", lambda *_, **__: seen.append(ctrl_c()) or ""
+    )
     report = explore(MANY.kernel, ranks=4, exhaustive=True, engine="direct", budget=400, progress=ctrl_c_at(9))
     assert (report.schedules, report.interrupted, len(seen)) == (10, True, 1)
 

@@ -68,7 +68,7 @@ def gloo(tmp_path_factory):
     """Return what real torch processes got: the bytes, by ranks, rank and call."""
     pytest.importorskip("torch", exc_type=ImportError)
     folder = tmp_path_factory.mktemp("gloo")
-    command = [sys.executable, str(HERE / "torch_scripts" / "gloo_processes.py"), str(folder)]
+    command = [sys.executable, str(HERE / "scripts" / "gloo_processes.py"), str(folder)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)  # noqa: S603 - our own script
     assert ran.returncode == 0, ran.stderr
     return {ranks: [np.load(folder / f"{ranks}-{rank}.npz") for rank in range(ranks)] for ranks in CALLS}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from command import run
 
-SCRIPTS = Path(__file__).parent / "pypto_scripts"
+SCRIPTS = Path(__file__).parent / "scripts"
 
 
 @dataclass(frozen=True, slots=True)

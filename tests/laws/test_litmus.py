@@ -15,7 +15,7 @@ from litmus import LITMUS, MODELS, Litmus, table
 if TYPE_CHECKING:
     from late_brute import Final
 
-PAGE = Path(__file__).parent.parent / "ARCHITECTURE.md"
+PAGE = Path(__file__).parents[2] / "ARCHITECTURE.md"
 BEGIN, END = "<!-- litmus -->\n", "\n<!-- /litmus -->"
 
 

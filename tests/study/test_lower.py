@@ -16,7 +16,7 @@ from asyncsim.study.lower import LEFT, RIGHT, SAME, lower, side_by_side
 from asyncsim.views.lower import diff_text, lower_text
 from kernels import reduce_scatter
 
-PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "look-at-a-run.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "look-at-a-run.md"
 HAND_AND_BUILTIN = ("reduce_scatter:hand", "reduce_scatter:builtin")
 
 

@@ -16,7 +16,7 @@ from asyncsim.analysis.analyse import analyse
 from kernels import all_reduce, reduce_scatter
 from kernels.script import main
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 MODULES = [importlib.import_module(f"kernels.{module.name}") for module in pkgutil.iter_modules(kernels.__path__)]
 EXHIBITS = {
     f"{module.__name__.removeprefix('kernels.')}:{name}": value

@@ -14,7 +14,7 @@ from command import run, run_process
 
 from asyncsim.trace.jsonl import read_trace
 
-SCRIPTS = Path(__file__).parent / "torch_scripts"
+SCRIPTS = Path(__file__).parent / "scripts"
 MISTAKES = str(SCRIPTS / "mistakes.py")
 
 

@@ -65,7 +65,7 @@ def test_torch_is_covered_for_the_script_alone_and_uncovered_after(tmp_path, imp
     (tmp_path / "script.py").write_text(SCRIPT)
     (tmp_path / "driver.py").write_text(DRIVER)
     command = [sys.executable, str(tmp_path / "driver.py"), str(tmp_path / "script.py"), imported]
-    path = f"{tmp_path}:{ROOT}:{ROOT / 'tests'}"
+    path = f"{tmp_path}:{ROOT}:{ROOT / 'tests' / 'support'}"
     ran = subprocess.run(  # noqa: S603 - our own script
         command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False
     )
@@ -88,7 +88,7 @@ def test_what_torch_builds_on_its_own_torch_distributed_is_said_not_to_be_served
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
     driver = "import sys\nfrom command import run\nprint(run('torchrun', sys.argv[1]).stderr)\n"
-    path = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}:{ROOT / 'tests'}"}
+    path = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}:{ROOT / 'tests' / 'support'}"}
     said = [
         subprocess.run(  # noqa: S603 - our own script
             [sys.executable, "-c", driver, str(tmp_path / script)], capture_output=True, text=True, env=path, check=True
@@ -156,7 +156,7 @@ def test_the_rank_that_imports_torch_is_seeded_too_each_differently_and_by_the_s
     (tmp_path / "torch" / "distributed" / "__init__.py").write_text("")
     (tmp_path / "script.py").write_text(SEEDED)
     driver = "import sys\nfrom command import run\nprint(run('torchrun', '--seed', *sys.argv[1:]).output)\n"
-    path = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}:{ROOT / 'tests'}"}
+    path = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}:{ROOT / 'tests' / 'support'}"}
     seen = []
     for seed in ("0", "0", "1"):
         command = [sys.executable, "-c", driver, seed, str(tmp_path / "script.py")]

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from asyncsim.cli.main import main
 
-README = Path(__file__).parent.parent / "README.md"
+README = Path(__file__).parents[2] / "README.md"
 
 
 def blocks(language: str) -> list[str]:

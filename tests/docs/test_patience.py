@@ -7,7 +7,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-PYPROJECT = Path(__file__).parent.parent / "pyproject.toml"
+PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 
 def test_the_limit_is_minutes_and_not_seconds():

@@ -23,9 +23,9 @@ from asyncsim.trace.finding import KINDS
 PAGES = {path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*.md"))}
 ABOVE = [ROOT / "README.md", ROOT / "ARCHITECTURE.md"]
 ELSEWHERE = {
-    "how-to/test-with-pytest.md": "test_plugin_sample.py",
-    "reference/pypto.md": "test_pypto_reference.py",
-    "reference/trace-format.md": "test_validate.py",
+    "how-to/test-with-pytest.md": "testing/test_plugin_sample.py",
+    "reference/pypto.md": "frontends/pypto/test_pypto_reference.py",
+    "reference/trace-format.md": "trace/test_validate.py",
 }
 """Pages whose examples another test runs."""
 

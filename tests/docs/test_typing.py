@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from mypy import api
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "python.md"
 TYPED = next(
     block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL) if "Array" in block

@@ -13,7 +13,7 @@ from asyncsim.checking.record.locate import locate
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.trace.jsonl import read_trace, write_trace
 
-TRACES = Path(__file__).resolve().parent.parent / "traces"
+TRACES = Path(__file__).resolve().parents[2] / "traces"
 RACE = TRACES / "reduce_scatter-no_post_barrier-WAR-next-call.jsonl"
 HANG = TRACES / "f16_group_index_used_as_rank-deadlock.jsonl"
 LATE = TRACES / "f27_flag_overtakes_data-RAW-same-call.jsonl"

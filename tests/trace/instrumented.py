@@ -4,7 +4,7 @@ Each thread is a rank. It knows what it does itself, in its own order, and notes
 first. The log of a run is a header and the notes of the ranks, one rank after the other. Run as a script it
 writes such a log:
 
-    python tests/instrumented.py buggy > shift.jsonl
+    python tests/trace/instrumented.py buggy > shift.jsonl
     asyncsim explain shift.jsonl
 """
 

@@ -11,7 +11,7 @@ import pytest
 
 import asyncsim
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 FILES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
     for package in ("asyncsim", "kernels", "pytest_asyncsim")

@@ -1,6 +1,6 @@
 """Random calls of MPI's collectives: drawn the same everywhere, and made by a real MPI when this file is its program.
 
-    mpiexec -n 4 python tests/mpi_calls.py FOLDER
+    mpiexec -n 4 python tests/collectives/mpi_calls.py FOLDER
 
 Each rank writes what it got to ``FOLDER/<rank>.npz``, one array a call.
 """

@@ -34,7 +34,7 @@ def verdicts(row):
 def source(row):
     """Return the kernel's line that a part stands in."""
     file, _, number = row.part.site[0].rpartition(":")
-    return (Path(__file__).parents[1] / file).read_text("utf-8").splitlines()[int(number) - 1].strip()
+    return (Path(__file__).parents[2] / file).read_text("utf-8").splitlines()[int(number) - 1].strip()
 
 
 def tokens_of(audited):
