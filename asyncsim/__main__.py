@@ -1,6 +1,6 @@
 """``python -m asyncsim``: the same as the command ``asyncsim``."""
 
-from asyncsim.cli.main import main
+from asyncsim.cli.process import run
 
 if __name__ == "__main__":
-    main(prog_name="asyncsim")
+    run()

@@ -18,7 +18,7 @@ import click
 from asyncsim import __version__
 from asyncsim.cli import completion  # noqa: F401 - click asks for completion before it asks for a command
 from asyncsim.trace.errors import AsyncsimError
-from asyncsim.trace.guest import author_place, raised, said
+from asyncsim.trace.guest import author_place, copy_onto, is_ctrl_c, raised, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -93,14 +93,14 @@ class _Guarded(click.Group):
                 _fail(ctx, raised(error), BAD_INPUT)
             raise
         except BrokenPipeError:  # the reader of our output left: nothing is wrong, and nobody listens
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            copy_onto(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(BROKEN_PIPE)
         except AsyncsimError as error:
             _fail(ctx, str(error), BAD_INPUT)
         except OSError as error:  # a file or folder of the user's
             _fail(ctx, f"{error.filename}: {error.strerror}" if error.filename else str(error), BAD_INPUT)
-        except KeyboardInterrupt as error:  # its text says where, if that is known
-            _fail(ctx, f"interrupted {error}".rstrip(), INTERRUPTED)
+        except KeyboardInterrupt as error:
+            _fail(ctx, *_interrupted(error))
         except MemoryError:
             _fail(ctx, "there is too little memory for this; judge fewer or smaller ranks, calls or windows", BAD_INPUT)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the last resort
@@ -110,6 +110,11 @@ class _Guarded(click.Group):
                 _fail(ctx, f"{where}{said(error)}", BAD_INPUT)
             traceback.print_exc()
             _fail(ctx, f"this is a bug of asyncsim, not of your kernel: {type(error).__name__}: {error}", OUR_BUG)
+
+
+def _interrupted(error: KeyboardInterrupt) -> tuple[str, int]:
+    """Return a message and a status: Ctrl-C's, whose text says where, if that is known; or a statement's."""
+    return (f"interrupted {error}".rstrip(), INTERRUPTED) if is_ctrl_c(error) else (raised(error), BAD_INPUT)
 
 
 def _fail(ctx: click.Context, message: str, status: int) -> NoReturn:

@@ -17,7 +17,7 @@ from asyncsim.trace.digest import digest_value
 from asyncsim.trace.edit import added_memory, edits_of
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import Header, Trace
-from asyncsim.trace.guest import GUEST, call, raised
+from asyncsim.trace.guest import GUEST, call, is_ctrl_c, raised
 from asyncsim.trace.late import model_of
 from asyncsim.trace.world import World
 
@@ -173,9 +173,9 @@ def copied(value: Any) -> Any:  # noqa: ANN401 - inputs are arrays, numbers, and
     try:
         with GUEST:
             return deepcopy(value)
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:
+        if is_ctrl_c(error):
+            raise
         kind = type(value).__name__
         raise MisuseError(
             f"an input of type {kind} cannot be copied ({raised(error)}); "

@@ -27,6 +27,7 @@ from asyncsim.machine.wires import Wires
 from asyncsim.trace.digest import digest_value
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import STOPPED, Footer, Trace
+from asyncsim.trace.guest import is_ctrl_c
 from asyncsim.trace.late import model_of
 from asyncsim.trace.op import Op
 
@@ -249,7 +250,7 @@ class Course:
 
     def _failed(self, place: Place, error: BaseException) -> BaseException:
         """Return what to raise where a kernel raised: who it was, and where; Ctrl-C is nobody's mistake."""
-        if isinstance(error, KeyboardInterrupt):
+        if is_ctrl_c(error):
             return error
         return kernel_error(error, place.rank.actor, place.call, self._trace(STOPPED), kernel=self._case.kernel.ref)
 
@@ -296,9 +297,9 @@ def _close(coroutine: Any, program: Any) -> None:  # noqa: ANN401
     """Close a kernel that will not go on; what it does then, such as awaiting in its ``finally``, is in no run."""
     try:
         coroutine.close()
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # noqa: BLE001 - the run is over, and says already how
+    except BaseException as error:  # the run is over, and says already how
+        if is_ctrl_c(error):
+            raise
         if getattr(program, "cr_frame", None) is not None:
             # It swallows what ends it, and would do so again where it is dropped: Python complains of that.
             if not _UNENDING:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
+from asyncsim.trace.guest import is_ctrl_c
 from asyncsim.trace.op import (
     ATOMIC_ADD,
     FENCE,
@@ -100,10 +101,10 @@ def satisfied(op: Op, tile: Tile) -> bool:
     """
     try:
         return bool(op.payload(tile))
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # noqa: BLE001 - raised again in its own place
-        return True
+    except BaseException as error:
+        if is_ctrl_c(error):
+            raise
+        return True  # raised again in its own place
 
 
 class Immediate:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.guest import is_ctrl_c
 
 MOST_NESTED = 64
 """Values are lists and tuples at most so deep; what is deeper mostly holds itself, and has no end."""
@@ -79,7 +80,7 @@ _RETURNED = "a kernel returns arrays, numbers, texts, None, or tuples of them"
 def _shown(value: object) -> str:
     try:
         return repr(value)
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # noqa: BLE001 - whatever an author's object raises, or one that is nested too deep
+    except BaseException as error:  # whatever an author's object raises, or one that is nested too deep
+        if is_ctrl_c(error):
+            raise
         return f"an object of type {type(value).__name__}"

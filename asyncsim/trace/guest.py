@@ -2,11 +2,14 @@
 
 Kernels, inputs, goldens, predicates and the functions in declarations are somebody else's. While they run, what
 would end this process without a word raises instead, so that the message has their line; the output streams are
-lent; and whatever they raise but Ctrl-C is told. What goes round Python (a crash in C) is out of reach.
+lent; and whatever they raise is told. A process that is asyncsim's own is shut to its end, for what they started or
+registered may run later. What goes round Python (C that exits or crashes) is out of reach.
 """
 
 from __future__ import annotations
 
+import _thread
+import dis
 import functools
 import os
 import signal
@@ -45,7 +48,7 @@ def said(error: BaseException) -> str:
     try:
         text = str(error)
     except BaseException as worse:
-        if isinstance(worse, KeyboardInterrupt):
+        if is_ctrl_c(worse):
             raise
         text = f"(it has no text: its __str__ raises {type(worse).__name__})"
     return f"{type(error).__name__}: {text}"
@@ -71,6 +74,24 @@ def raised(error: BaseException) -> str:
     return f"{kind}{where}: {text}"
 
 
+_RAISE = dis.opmap["RAISE_VARARGS"]
+
+
+def is_ctrl_c(error: BaseException) -> bool:
+    """Say whether an exception is Ctrl-C, which comes from without: no statement of the author's raises it.
+
+    Python calls what handles a signal between two instructions, so where a signal came, the author's innermost
+    frame is not at a ``raise``.
+    """
+    step = error.__traceback__
+    if not isinstance(error, KeyboardInterrupt) or step is None:
+        return isinstance(error, KeyboardInterrupt)
+    while step.tb_next is not None:
+        step = step.tb_next
+    frame = step.tb_frame
+    return is_library(str(frame.f_globals.get("__name__", ""))) or frame.f_code.co_code[step.tb_lasti] != _RAISE
+
+
 def call(what: str, function: Callable[..., _Result], *args: Any) -> _Result:  # noqa: ANN401 - as the function takes them
     """Call a function of the author's.
 
@@ -86,9 +107,9 @@ def call(what: str, function: Callable[..., _Result], *args: Any) -> _Result:  #
     try:
         with GUEST:
             return function(*args)
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:
+        if is_ctrl_c(error):
+            raise
         raise MisuseError(f"{what} raised {raised(error)}") from error
 
 
@@ -119,12 +140,27 @@ def _always(*_args: object, **_kwargs: object) -> bool:
 
 
 def _deadly(signalnum: int, /) -> bool:
-    """Say whether a signal ends a process, which it does if nobody handles it."""
-    return signalnum != 0 and signal.getsignal(signalnum) is signal.SIG_DFL and signalnum not in _HARMLESS
+    """Say whether a signal ends a process: if nothing handles it, or, that of Ctrl-C, if nothing of the author's."""
+    handler = signal.getsignal(signalnum) if signalnum else None
+    if signalnum == signal.SIGINT and callable(handler):
+        return is_library(str(getattr(handler, "__module__", "")))
+    return handler is signal.SIG_DFL and signalnum not in _HARMLESS
 
 
 def _kills(pid: int, signal: int, /) -> bool:
     return pid == os.getpid() and _deadly(signal)
+
+
+def _kills_group(pgid: int, signal: int, /) -> bool:
+    return pgid in {0, os.getpgrp()} and _deadly(signal)
+
+
+def _kills_thread(_thread_id: int, signalnum: int, /) -> bool:
+    return _deadly(signalnum)
+
+
+def _interrupts(signum: int = signal.SIGINT, /) -> bool:
+    return _deadly(signum)
 
 
 def _is_output(fd: int) -> bool:
@@ -136,16 +172,27 @@ def _onto_output(_fd: int, fd2: int, *_inheritable: bool, **_named: bool) -> boo
 
 
 _HARMLESS = {getattr(signal, name, None) for name in ("SIGCHLD", "SIGCONT", "SIGURG", "SIGWINCH")}
-_DOORS: tuple[tuple[ModuleType, str, Callable[..., bool]], ...] = (
+_OWN = sys.modules[os.name]
+"""What `os` is made of, ``posix`` or ``nt``."""
+_EVERY: tuple[tuple[ModuleType, str, Callable[..., bool]], ...] = (
     (os, "_exit", _always),
     (os, "abort", _always),
     (os, "execv", _always),
     (os, "execve", _always),
     (os, "kill", _kills),
+    (os, "killpg", _kills_group),
     (os, "close", _is_output),
     (os, "dup2", _onto_output),
     (signal, "raise_signal", _deadly),
+    (signal, "pthread_kill", _kills_thread),
+    (_thread, "interrupt_main", _interrupts),
 )
+_DOORS = [
+    (module, name, ends)
+    for first, name, ends in _EVERY
+    for module in ((os, _OWN) if first is os else (first,))
+    if hasattr(module, name)  # not every system has each
+]
 
 
 class _Guest:
@@ -155,6 +202,7 @@ class _Guest:
         self._lock = threading.Lock()
         self._depth = 0
         self._process = os.getpid()
+        self._kept = 0
         self._real: list[Any] = []
         self._streams: tuple[Any, Any] = (None, None)
         self._lent: list[Any] = [None, None]
@@ -162,8 +210,20 @@ class _Guest:
 
     @property
     def here(self) -> bool:
-        """Whether the author's code runs now, in this process."""
-        return self._depth > 0 and self._process == os.getpid()
+        """Whether the author's code runs now, in this process; or may, where it is kept shut."""
+        process = os.getpid()
+        return self._kept == process or (self._depth > 0 and self._process == process)
+
+    def keep_shut(self) -> None:
+        """Stay shut for the rest of this process: threads and exit functions of the author's may run at any time.
+
+        A process that is forked from it is not.
+        """
+        with self._lock:
+            self._kept = os.getpid()
+            if not self._depth:
+                for module, name, shut in self._doors:
+                    setattr(module, name, shut)
 
     def __enter__(self) -> None:
         with self._lock:
@@ -199,5 +259,9 @@ def _again(known: Any, stream: Any) -> Any:  # noqa: ANN401 - whatever stands fo
 GUEST = _Guest()
 """``with GUEST:`` stands around whatever is not ours."""
 
+copy_onto: Callable[[int, int], int] = os.dup2
+"""Puts a file in the place of another, for asyncsim itself: while the author's code runs, `os.dup2` is shut."""
+raise_signal: Callable[[int], None] = signal.raise_signal
+"""Raises a signal here, for asyncsim itself: while the author's code runs, `signal.raise_signal` is shut."""
 end_process: Callable[[int], NoReturn] = os._exit
 """Ends this process at once, for asyncsim itself: while the author's code runs, `os._exit` is shut."""

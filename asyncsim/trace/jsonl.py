@@ -39,7 +39,6 @@ developers' console and rich, which take longer to import than most verdicts tak
 
 from __future__ import annotations
 
-import json
 import os
 import zlib
 from pathlib import Path
@@ -51,6 +50,7 @@ from asyncsim.trace.jsonl_header import FORMAT
 from asyncsim.trace.jsonl_read import FOOTER, HEADER, STEP, read_trace
 from asyncsim.trace.op import LAND, NOTIFY, PUT_SIGNAL, SYNC, TEST, WAIT
 from asyncsim.trace.packed import open_for_writing
+from asyncsim.trace.strict import json_text
 from asyncsim.trace.values import dtype_name, encode_data, encode_number
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class _Chain:
         self._crc = 0
 
     def __call__(self, _logger: Any, _method: str, fields: MutableMapping[str, Any]) -> str:  # noqa: ANN401
-        body = json.dumps(fields, separators=(",", ":"), allow_nan=False)  # ASCII: any encoding keeps the bytes
+        body = json_text(fields)
         self._crc = zlib.crc32(body.encode(), self._crc)
         return f'{body[:-1]},"crc":"{self._crc:08x}"}}\n'
 

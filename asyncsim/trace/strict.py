@@ -19,6 +19,8 @@ MAX_RANKS = 1 << 12
 MAX_CALLS = 1 << 16
 """A small file can ask for a large world; larger ones than this are not made."""
 
+_ESCAPE = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F]..)|\\.")
+"""An escape in JSON: a pair of surrogates, a lone one, or another."""
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _REQUIRED: Any = object()
 
@@ -33,6 +35,19 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
         raise BadFieldError(f"the key {twice!r} stands twice in one object")
     return made
+
+
+def json_text(value: Any) -> str:  # noqa: ANN401
+    """Write a value as JSON that `parse_json` and `text_in` read; half a character becomes its escape, as text.
+
+    A file name that is not UTF-8 has such halves, and so has any text that an author made of them.
+    """
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)  # ASCII: any encoding keeps the bytes
+    return _ESCAPE.sub(_whole, text) if "\\ud" in text else text
+
+
+def _whole(escape: re.Match[str]) -> str:
+    return f"\\{escape[0]}" if escape[1] else escape[0]
 
 
 def _integer(text: str) -> int:

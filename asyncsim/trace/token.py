@@ -9,7 +9,6 @@ token keeps its meaning when the engine changes.
 from __future__ import annotations
 
 import base64
-import json
 import re
 import zlib
 from dataclasses import KW_ONLY, dataclass
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING
 from asyncsim.trace.errors import MisuseError, TraceError
 from asyncsim.trace.event import ENDINGS, STEP_LIMIT
 from asyncsim.trace.jsonl_read import read_trace
-from asyncsim.trace.strict import MAX_CALLS, MAX_RANKS, BadFieldError, Fields, parse_json, text_in
+from asyncsim.trace.strict import MAX_CALLS, MAX_RANKS, BadFieldError, Fields, json_text, parse_json, text_in
 from asyncsim.trace.values import hex_in
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ def encode(token: Token) -> str:
         **({} if token.ending is None else {"ending": token.ending}),
         **({} if token.limit is None else {"limit": token.limit}),
     }  # fmt: skip
-    text = f"{json.dumps(head, separators=(',', ':'))}\n{','.join(runs)}"
+    text = f"{json_text(head)}\n{','.join(runs)}"
     return PREFIX + base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).rstrip(b"=").decode()
 
 

@@ -6,7 +6,7 @@ import signal
 
 import numpy as np
 import pytest
-from command import run
+from command import ctrl_c, run
 
 from asyncsim import Signal, Window, check, kernel
 from asyncsim.checking.record.stage import Stage
@@ -133,7 +133,7 @@ def stopping(step):
             runs.append(rank.id)
         for number in range(step):
             if rank.id == 0 and len(runs) > 1 and number == step - 1:
-                raise KeyboardInterrupt
+                ctrl_c()
             await rank.store(x[0], np.float32(value[0]))
 
     return stopped

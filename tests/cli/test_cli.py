@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from command import BAD, GOOD, Terminal, last_line, run, token_of
+from command import BAD, GOOD, Terminal, ctrl_c, last_line, run, token_of
 
 import asyncsim
 from asyncsim.checking.record.locate import locate
@@ -157,7 +157,7 @@ def test_save_writes_the_witness_where_the_report_says(tmp_path, monkeypatch):
 
 def test_ctrl_c_before_anything_is_known_leaves_with_130(monkeypatch):
     def interrupted(*_, **__):
-        raise KeyboardInterrupt
+        ctrl_c()
 
     monkeypatch.setattr(check_module, "check", interrupted)
     result = run("check", GOOD)
@@ -171,7 +171,7 @@ def test_ctrl_c_keeps_what_was_judged_and_its_status(monkeypatch, verdict, statu
 
     def check(kernel, *, ranks, **_):
         if made and not inside:
-            raise KeyboardInterrupt
+            ctrl_c()
         made.append(ranks)
         return Report(Case(kernel, ranks), verdict, "so far", interrupted=inside)
 

@@ -9,7 +9,7 @@ import sys
 import threading
 
 import pytest
-from command import run, run_process
+from command import ctrl_c, run, run_process
 
 from asyncsim import Case, Fifo, KernelError, MisuseError, Window, check, explore, kernel, simulate
 from asyncsim.trace.guest import GUEST, author_place, call, raised, said
@@ -312,27 +312,21 @@ def test_signals_that_somebody_handles_and_other_files_are_open():
 
 
 def test_ctrl_c_is_nobodys_mistake():
-    def interrupted():
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        call("this", interrupted)
+        call("this", ctrl_c)
 
     class InterruptingError(Exception):
         def __str__(self):
-            raise KeyboardInterrupt
+            return ctrl_c()
 
     with pytest.raises(KeyboardInterrupt):
         said(InterruptingError())
 
 
 def test_ctrl_c_in_a_predicate_reaches_the_caller():
-    def interrupted(_):
-        raise KeyboardInterrupt
-
     @kernel(memory=[x])
     async def polls(rank, x):
-        await rank.poll(x[0], interrupted)
+        await rank.poll(x[0], lambda _: ctrl_c())
 
     with pytest.raises(KeyboardInterrupt):
         simulate(Case(polls, 1, 1), Fifo(), engine="direct")

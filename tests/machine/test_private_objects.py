@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from command import ctrl_c
 
 from asyncsim import Case, KernelError, MisuseError, Signal, Window, barrier, check, explore, kernel, settle, simulate
 from asyncsim.schedulers.fifo import Fifo
@@ -202,7 +203,7 @@ def test_ctrl_c_in_a_kernel_is_nobodys_mistake(engine):
     @kernel(memory=[ROW], inputs=numbers)
     async def program(rank, x, row):
         await rank.load(row[0])
-        raise KeyboardInterrupt
+        ctrl_c()
 
     with pytest.raises(KeyboardInterrupt):
         simulate(Case(program, 2, 1), Fifo(), engine=engine)

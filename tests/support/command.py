@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -72,6 +73,11 @@ def start_process(*arguments, **environment):
     command = [sys.executable, *arguments]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(command, env=env, text=True, **pipes)  # noqa: S603 - our own command
+
+
+def ctrl_c():
+    """Do what Python does where Ctrl-C came."""
+    signal.default_int_handler(signal.SIGINT, None)
 
 
 def last_line(text, word):

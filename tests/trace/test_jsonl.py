@@ -20,6 +20,7 @@ from asyncsim.schedulers.random import Random
 from asyncsim.trace.event import Digest, Event, Footer, Trace
 from asyncsim.trace.jsonl import TraceWriter, read_trace, write_trace
 from asyncsim.trace.op import Op
+from asyncsim.trace.strict import json_text, parse_json, text_in
 from asyncsim.trace.version import VERSION
 from kernels.reduce_scatter import builtin
 
@@ -159,3 +160,12 @@ def test_a_digest_that_was_read_is_written_again():
     event = Event(0, Op(world.actors[0], "load", region.reads), 0, "", (), digest)
     text = written(Trace(TRACE.header, [event], Footer("complete", [])))
     assert read(text).events[0].data == digest
+
+
+@pytest.mark.parametrize(
+    "text", ["\ud800", "a\udcff.py", "\U0001f600", "\\ud800", "\ude00\ud83d", "\ud83d\U0001f600", '"\\']
+)
+def test_every_text_is_written_as_one_that_can_be_read(text):
+    read = text_in(parse_json(json_text({"text": text}))["text"], "it")
+    lone = any("\ud800" <= sign <= "\udfff" for sign in text)
+    assert read == (text.encode("utf-8", "backslashreplace").decode() if lone else text)

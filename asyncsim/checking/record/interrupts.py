@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from asyncsim.trace.guest import raise_signal
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -70,7 +72,7 @@ def ctrl_c_afterwards() -> Iterator[None]:
     finally:
         signal.signal(signal.SIGINT, before)
         if came:
-            signal.raise_signal(signal.SIGINT)
+            raise_signal(signal.SIGINT)
 
 
 def _end_deaf() -> None:

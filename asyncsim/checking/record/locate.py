@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from asyncsim.machine.kernel import Kernel, kernels_of
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.guest import GUEST, author_place, said
+from asyncsim.trace.guest import GUEST, author_place, is_ctrl_c, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -138,9 +138,9 @@ def _import(place: str) -> ModuleType:
         if error.name is not None and f"{place}.".startswith(f"{error.name}."):
             raise MisuseError(_no_module(place, shipped)) from error
         raise MisuseError(f"{place} cannot be imported: {_reason(error)}") from error
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:
+        if is_ctrl_c(error):
+            raise
         raise MisuseError(f"{place} cannot be imported: {_reason(error)}") from error
 
 
@@ -166,7 +166,8 @@ class _Loader(importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the source in the module."""
-        vars(module)["__asyncsim_path__"] = self.path
+        # Half a character, from a name that is no UTF-8, is in no trace.
+        vars(module)["__asyncsim_path__"] = self.path.encode("utf-8", "backslashreplace").decode()
         exec(compile(self.source, self.path, "exec", dont_inherit=True), vars(module))  # noqa: S102 - the user named this file to be run
 
 
@@ -193,7 +194,7 @@ def _load(place: str) -> ModuleType:
             loader.exec_module(module)
     except BaseException as error:
         del sys.modules[name]
-        if isinstance(error, KeyboardInterrupt):
+        if is_ctrl_c(error):
             raise
         raise MisuseError(f"{path} cannot be loaded: {_reason(error)}{_relative(error)}") from error
     return module
