@@ -41,7 +41,6 @@ class CellClass:
     why: str = ""
 
     def __str__(self) -> str:
-        """Write it as a line of a report."""
         count = f"{self.cells} cell{'s' if self.cells > 1 else ''}"
         return f"{self.signal}: {count}, {self.name}{f' ({self.why})' if self.why else ''}"
 

@@ -59,7 +59,6 @@ class Cost:
     windows: int = 0
 
     def __add__(self, other: Cost) -> Cost:
-        """Add up, field by field."""
         return Cost(*(getattr(self, part.name) + getattr(other, part.name) for part in fields(Cost)))
 
 

@@ -52,7 +52,6 @@ class Progress:
     """
 
     def __init__(self, trace: Trace) -> None:
-        """Sort the events by actor."""
         self.trace = trace
         self.model = model_of(trace.header.memory)
         self.exact = bool(trace.header.recorded)

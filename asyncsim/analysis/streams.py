@@ -150,7 +150,6 @@ class Streams:
     """A trace taken apart: `streams[a][i]` is the i-th operation of actor a, pending ones last."""
 
     def __init__(self, trace: Trace) -> None:
-        """Sort the events of `trace` by actor and by cell."""
         self.trace = trace
         by_order: dict[int, Actor] = {actor.order: actor for actor in trace.header.world.actors}
         pending = () if trace.footer is None else trace.footer.pending

@@ -99,7 +99,6 @@ class Event:
         return self.sets or self.change != 0
 
     def __str__(self) -> str:
-        """Name it in messages."""
         at = self.issue or self
         return f"{'' if at is self else f'the {self.kind} of '}operation {at.index} of actor {at.thread}"
 
@@ -206,7 +205,6 @@ class _Walk:
             (self.got if is_get(landing) and not program.forwarding else self.unordered).append(landing)
 
     def _order(self, event: Event, op: dict[str, Any]) -> None:
-        """Take what an operation orders, or has to wait for."""
         program = self.program
         if op.get("consume"):
             event.change = -event.amount

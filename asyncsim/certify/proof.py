@@ -76,7 +76,6 @@ class Proof:
     """
 
     def __init__(self, program: Program) -> None:
-        """Start with no run and no cuts."""
         self.program = program
         self.run: list[Event] = []
         self.history = [[Epoch(start, None, [])] for _, start, _, _ in program.cells]

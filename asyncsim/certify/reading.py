@@ -48,7 +48,6 @@ class RejectedError(Exception):
     """
 
     def __init__(self, reason: str, line: int | None = None) -> None:
-        """Put the place in front of the reason."""
         super().__init__(reason if line is None else f"line {line}: {reason}")
         self.reason = reason
         self.line = line

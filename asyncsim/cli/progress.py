@@ -110,7 +110,6 @@ class Pace:
     """
 
     def __init__(self, began: float) -> None:
-        """Start with nothing known."""
         self.began = began
         self._now: Progress | None = None
         self._since = began

@@ -52,7 +52,6 @@ def validate_command(ctx: click.Context, files: tuple[Path, ...], *, kind: str |
 
 
 def _validated(file: Path) -> dict[str, Any]:
-    """Return what there is to say of one file."""
     told: dict[str, Any] = {"file": str(file), "valid": False, "lines": None, "steps": None, "line": None}
     try:
         survey = read_run(file)

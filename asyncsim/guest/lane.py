@@ -19,7 +19,6 @@ class Lane:
     """
 
     def __init__(self, rank: int) -> None:
-        """Begin without a thread."""
         self.rank = rank
         self.thread = 0
         self.handlers: dict[int, Any] = {}

@@ -27,7 +27,6 @@ class GuestProgram:
     """
 
     def __init__(self, function: Callable[..., Any], dialect: Callable[..., Any], *, inputs: bool) -> None:
-        """Stand where the function stands."""
         self._function = function
         self._dialect = dialect
         self._inputs = inputs

@@ -39,7 +39,6 @@ class Turns:
         keep: Callable[[int], None],
         bring: Callable[[int], None],
     ) -> None:
-        """Let everybody be ready, and nobody run."""
         self._ready: list[Callable[[], bool] | None] = [_always] * ranks
         self._wake = [threading.Semaphore(0) for _ in range(ranks)]
         self._over = threading.Event()

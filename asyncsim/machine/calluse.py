@@ -24,7 +24,6 @@ class CallUse:
     """
 
     def __init__(self) -> None:
-        """Start unused."""
         self.modulus = 1
         self.otherwise = False
 
@@ -48,7 +47,6 @@ class CallNumber:
     __array_ufunc__ = None
 
     def __init__(self, call: int, use: CallUse) -> None:
-        """Stand for `call`."""
         self._call = call
         self._use = use
 
@@ -77,15 +75,12 @@ class CallNumber:
         return how(self._otherwise(), other)
 
     def __add__(self, other: Any) -> Any:  # noqa: ANN401 - as the operator takes and gives
-        """Grow on."""
         return self._grown(operator.add, other)
 
     def __sub__(self, other: Any) -> Any:  # noqa: ANN401 - as above
-        """Grow on."""
         return self._grown(operator.sub, other)
 
     def __mul__(self, other: Any) -> Any:  # noqa: ANN401 - as above
-        """Grow on, faster."""
         return self._grown(operator.mul, other)
 
     __radd__ = __add__

@@ -55,7 +55,6 @@ class Case:
     edits: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be run."""
         if not isinstance(self.kernel, Kernel):
             raise MisuseError(f"{self.kernel!r} is no kernel; decorate it with @kernel(memory=[...])")
         self.kernel.check_signature()

@@ -156,7 +156,6 @@ class Course:
         return self._live(self._place(actor), range(self._case.calls), self._start, self._take)
 
     def _start(self, place: Place, call: int) -> Any:  # noqa: ANN401 - what an author's function returned
-        """Start a call of the kernel."""
         rank = place.rank
         place.call = call
         rank.calling(call, self._use)

@@ -118,7 +118,6 @@ class Immediate:
     late = False
 
     def __init__(self, memory: Memory) -> None:
-        """Act on `memory`."""
         self._memory = memory
         self._cells = memory.cells
         self._read = memory.read

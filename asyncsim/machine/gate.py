@@ -70,7 +70,6 @@ class Gate:
         max_steps: int,
         observer: Callable[[Op, Any], None] | None = None,
     ) -> None:
-        """Start with nobody at the gate."""
         self.memory = memory
         self.choices: list[Actor] = []
         self.ending: str | None = None

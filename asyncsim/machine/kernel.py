@@ -76,7 +76,6 @@ class Kernel:
     what runs is that, whatever has become of the file since. Empty if there is none."""
 
     def __post_init__(self) -> None:
-        """Look at the file now."""
         if self.home:
             source = _hash_of(self._namespace.get("__file__"))
         else:

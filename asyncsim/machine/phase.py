@@ -20,7 +20,6 @@ class Phase:
     __slots__ = ("_name", "_outer", "_rank")
 
     def __init__(self, rank: _Labelled, name: str) -> None:
-        """Remember whose phase it is."""
         if not isinstance(name, str) or not name:
             raise MisuseError(f"rank {rank.id}: phase({name!r}); a phase is named by a short text")
         self._rank = rank

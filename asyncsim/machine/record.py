@@ -34,7 +34,6 @@ class Place:
     __slots__ = ("call", "coroutine", "holder", "inserted", "last", "lines", "rank")
 
     def __init__(self, rank: Rank) -> None:
-        """Start before the first call."""
         self.rank = rank
         self.call = 0
         self.coroutine: Any = None
@@ -71,7 +70,6 @@ class Recorder:
         compact: bool = False,
         lines: bool = True,
     ) -> None:
-        """Start with no event."""
         self._events: list[Event] = []
         self._columns = Columns() if compact and not late else None
         self.collectives: list[Collective] = []

@@ -43,7 +43,6 @@ class Blocking(Generic[_Params, _Result]):
     """
 
     def __init__(self, function: Callable[_Params, Coroutine[Any, Any, _Result]]) -> None:
-        """Wrap the async function."""
         self.aio = function
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__

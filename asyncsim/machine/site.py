@@ -54,7 +54,6 @@ class Sites:
     """Finds sites, and remembers each instruction it has seen (line tables are slow to read)."""
 
     def __init__(self) -> None:
-        """Remember nothing yet."""
         self._known: dict[tuple[int, int], _Known] = {}
         # By the site of the callers, and the code of the callee: the site of each instruction of it.
         self._lines: dict[tuple[Site, int], dict[int, Site]] = {}

@@ -77,7 +77,6 @@ class Wires:
     late = True
 
     def __init__(self, memory: Memory, model: Model) -> None:
-        """Start with nothing under way."""
         self._memory = memory
         self._model = model
         self._pending: dict[int, list[_Pending]] = {}

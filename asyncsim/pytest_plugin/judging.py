@@ -33,7 +33,6 @@ class Judge:
     """
 
     def __init__(self, item: pytest.Item) -> None:
-        """Belong to the test."""
         self._item = item
 
     def __call__(

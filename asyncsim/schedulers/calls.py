@@ -37,14 +37,12 @@ class Calls:
     __slots__ = ("_call", "_dice", "_runs", "_seed")
 
     def __init__(self, seed: int = 0) -> None:
-        """Load the dice."""
         self._seed = checked("calls", "seed", seed)
         self._runs = 0
         self._call = 0
         self._dice = generator(seed, 0).random
 
     def __str__(self) -> str:
-        """Write it as `make` takes it."""
         return f"calls:seed={self._seed}"
 
     def begin(self, actors: Sequence[Actor]) -> None:  # noqa: ARG002 - the protocol's

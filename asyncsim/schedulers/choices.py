@@ -16,7 +16,6 @@ class Choices:
     """Wraps a scheduler and keeps what it chose, so that a run that raises is not lost."""
 
     def __init__(self, scheduler: Scheduler) -> None:
-        """Wrap `scheduler`."""
         self._scheduler = scheduler
         self.choices: list[str] = []
 

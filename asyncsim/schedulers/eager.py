@@ -25,11 +25,9 @@ class Eager:
     blocks = True
 
     def __init__(self) -> None:
-        """Start before the first actor."""
         self._current = -1
 
     def __str__(self) -> str:
-        """Write it as `make` takes it."""
         return "eager"
 
     def begin(self, actors: Sequence[Actor]) -> None:  # noqa: ARG002 - the protocol's

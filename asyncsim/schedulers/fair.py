@@ -33,7 +33,6 @@ class FairAtLast:
     __slots__ = ("_choose", "_fair", "_left", "_scheduler", "_steps")
 
     def __init__(self, scheduler: Scheduler, steps: int) -> None:
-        """Wrap `scheduler`."""
         self._scheduler = scheduler
         self._choose = scheduler.choose
         self._steps = self._left = steps

@@ -29,11 +29,9 @@ class Fifo:
     blocks = True
 
     def __init__(self) -> None:
-        """Start before the first actor."""
         self._last = -1
 
     def __str__(self) -> str:
-        """Write it as `make` takes it."""
         return "fifo"
 
     def begin(self, actors: Sequence[Actor]) -> None:  # noqa: ARG002 - the protocol's

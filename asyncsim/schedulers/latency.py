@@ -47,7 +47,6 @@ class Latency:
         speeds: float | str = "",
         seed: int = 0,
     ) -> None:
-        """Set the clock."""
         self._price = Price(alpha=_number("alpha", alpha), beta=_number("beta", beta))
         self._jitter = _number("jitter", jitter)
         self._speeds = [_number("speeds", part) for part in str(speeds).split("/")] if str(speeds) else []
@@ -59,7 +58,6 @@ class Latency:
         self._start()
 
     def __str__(self) -> str:
-        """Write it as `make` takes it."""
         price = self._price
         return f"latency:alpha={price.alpha},beta={price.beta},jitter={self._jitter}{self._text},seed={self._seed}"
 

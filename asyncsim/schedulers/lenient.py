@@ -36,7 +36,6 @@ class Lenient:
     __slots__ = ("_at", "_current", "_left", "_segments")
 
     def __init__(self, segments: Sequence[Segment]) -> None:
-        """Keep the schedule."""
         self._segments = tuple(segments)
         self._at = 0
         self._left = 0

@@ -23,7 +23,6 @@ class Live:
     """
 
     def __init__(self, inner: Scheduler, told: Callable[[Event], None]) -> None:
-        """Leave the other one as it is."""
         self._inner = inner
         self.told = told
         self.now = getattr(inner, "now", None)

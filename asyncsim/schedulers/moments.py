@@ -36,7 +36,6 @@ class Moments:
     __slots__ = ("_at", "_longest", "_number", "_runs", "_seed", "_step", "dice", "given")
 
     def __init__(self, number: int, seed: int, steps: int | None) -> None:
-        """Load the dice."""
         self.given = steps
         self.dice: Callable[[], float] = generator(seed, 0).random
         self._number = number

@@ -44,7 +44,6 @@ class Pct:
     __slots__ = ("_depth", "_dice", "_given", "_longest", "_priorities", "_runs", "_seed", "_step", "_sudden")
 
     def __init__(self, depth: int = 3, seed: int = 0, steps: int | None = None) -> None:
-        """Load the dice."""
         self._depth = checked("pct", "depth", depth, low=1)
         if depth > MOST_DEPTH:
             raise MisuseError(f"pct: depth={depth}; at most {MOST_DEPTH}: no known bug needs even ten")
@@ -58,7 +57,6 @@ class Pct:
         self._sudden: dict[int, int] = {}
 
     def __str__(self) -> str:
-        """Write it as `make` takes it."""
         steps = "" if self._given is None else f",steps={self._given}"
         return f"pct:depth={self._depth},seed={self._seed}{steps}"
 

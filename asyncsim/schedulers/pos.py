@@ -33,14 +33,12 @@ class Pos:
     __slots__ = ("_dice", "_drawn", "_runs", "_seed")
 
     def __init__(self, seed: int = 0) -> None:
-        """Load the dice."""
         self._seed = checked("pos", "seed", seed)
         self._runs = 0
         self._dice: Callable[[], float] = generator(seed, 0).random
         self._drawn: dict[int, tuple[Op, float]] = {}  # by the order of actors
 
     def __str__(self) -> str:
-        """Write it as `make` takes it."""
         return f"pos:seed={self._seed}"
 
     def begin(self, actors: Sequence[Actor]) -> None:  # noqa: ARG002 - the protocol's

@@ -34,14 +34,12 @@ class Preempt:
     __slots__ = ("_current", "_k", "_moments", "_seed")
 
     def __init__(self, k: int = 2, seed: int = 0, steps: int | None = None) -> None:
-        """Load the dice."""
         self._moments = checked_bound("preempt", k, seed, steps)
         self._k = k
         self._seed = seed
         self._current = -1
 
     def __str__(self) -> str:
-        """Write it as `make` takes it."""
         steps = "" if self._moments.given is None else f",steps={self._moments.given}"
         return f"preempt:k={self._k},seed={self._seed}{steps}"
 

@@ -36,13 +36,11 @@ class Replay:
     __slots__ = ("_choices", "_events", "_step")
 
     def __init__(self, choices: Sequence[str], events: Sequence[Event] | None = None) -> None:
-        """Keep the schedule."""
         self._choices = choices
         self._events = events
         self._step = 0
 
     def __str__(self) -> str:
-        """Name it."""
         return "replay"
 
     def begin(self, actors: Sequence[Actor]) -> None:  # noqa: ARG002 - the protocol's

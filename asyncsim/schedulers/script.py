@@ -41,14 +41,12 @@ class Script:
     __slots__ = ("_base", "_done", "_rules", "_since", "_standing", "_step", "released")
 
     def __init__(self, rules: str | Sequence[Hold], base: Scheduler | None = None) -> None:
-        """Read the rules."""
         self._rules = tuple(parse_rules(rules) if isinstance(rules, str) else rules)
         self._base: Scheduler = Fifo() if base is None else base
         self.released: list[tuple[int, Hold]] = []
         self._forget()
 
     def __str__(self) -> str:
-        """Write it as `make` takes it."""
         return f"script:rules={'; '.join(map(str, self._rules))},base={self._base}"
 
     def begin(self, actors: Sequence[Actor]) -> None:

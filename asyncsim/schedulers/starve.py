@@ -31,12 +31,10 @@ class Starve:
     __slots__ = ("_last", "_rank")
 
     def __init__(self, rank: int) -> None:
-        """Choose the victim."""
         self._rank = checked("starve", "rank", rank)
         self._last = -1
 
     def __str__(self) -> str:
-        """Write it as `make` takes it."""
         return f"starve:rank={self._rank}"
 
     def begin(self, actors: Sequence[Actor]) -> None:

@@ -39,7 +39,6 @@ class Surw:
     __slots__ = ("_changed", "_dice", "_intended", "_left", "_place", "_runs", "_seed", "_seen")
 
     def __init__(self, seed: int = 0) -> None:
-        """Load the dice."""
         self._seed = checked("surw", "seed", seed)
         self._runs = 0
         self._dice: Callable[[], float] = generator(seed, 0).random
@@ -50,7 +49,6 @@ class Surw:
         self._intended: int | None = None
 
     def __str__(self) -> str:
-        """Write it as `make` takes it."""
         return f"surw:seed={self._seed}"
 
     def begin(self, actors: Sequence[Actor]) -> None:  # noqa: ARG002 - the protocol's

@@ -170,7 +170,6 @@ def _fair(trace: Trace, notes: list[str]) -> Trace | None:
 
 
 def _told(trace: Trace, notes: list[str]) -> list[Finding]:
-    """Return the findings of the footer."""
     footer = trace.footer
     told = []
     for number, item in enumerate([] if footer is None else footer.findings, 1):

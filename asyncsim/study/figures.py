@@ -224,7 +224,6 @@ async def growth_figures(grown: Sequence[int], *, clock: Clock = time.process_ti
 
 
 async def _spent(case: Case, engine: Engine, runs: int, clock: Clock, record: str | None) -> float:
-    """Return the seconds of one schedule."""
     scheduler = Random(seed=1)
     started = clock()
     for _ in range(runs):
@@ -241,7 +240,6 @@ async def _reference(ranks: int, engine: Engine, clock: Clock) -> float:
 
 
 async def _check(ranks: int, engine: Engine, clock: Clock) -> float:
-    """Return the seconds of a check."""
     kernel = locate(CHECK_KERNEL)
     started = clock()
     await check.aio(kernel, ranks=ranks, engine=engine)

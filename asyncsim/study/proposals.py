@@ -73,7 +73,6 @@ class Site:
     """
 
     def __init__(self, case: Case, source: Source, visited: Visited, finding: Finding) -> None:
-        """Find the lines that the finding is about."""
         self.case = case
         self.source = source
         self.visited = visited

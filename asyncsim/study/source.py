@@ -94,7 +94,6 @@ class Source:
     """
 
     def __init__(self, kernel: Kernel) -> None:
-        """Read the file."""
         self.kernel = kernel
         self.file = kernel.program.__code__.co_filename
         self._names = kernel.program.__globals__
@@ -318,7 +317,6 @@ class Visited:
     """
 
     def __init__(self, source: Source) -> None:
-        """Start with nothing visited."""
         self.source = source
         self.lines: set[int] = set()
         self._order: dict[ast.AsyncFunctionDef, None] = {}

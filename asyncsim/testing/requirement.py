@@ -92,7 +92,6 @@ class VerdictError(AssertionError):
     """
 
     def __init__(self, report: Report, why: str) -> None:
-        """Keep both."""
         super().__init__(why)
         self.report = report
         self.why = why
@@ -101,7 +100,6 @@ class VerdictError(AssertionError):
         """Whether pytest can run the witness again in the test that failed."""
 
     def __str__(self) -> str:
-        """Return the sentence, then the report."""
         head = f"{self.why}: {case_text(self.report.case)}"
         if self.brief:
             return "\n".join([head, *(f"  {finding_title(finding)}" for finding in self.report.findings)])

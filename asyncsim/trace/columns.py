@@ -68,7 +68,6 @@ class Columns(Sequence[Event]):
     """Events that were appended, without their payloads, and with data as a trace file keeps it."""
 
     def __init__(self) -> None:
-        """Start with no step."""
         self.actors: list[Actor] = []
         self.places: list[tuple[Access, ...]] = []
         self.cells: dict[int, Cell] = {}
@@ -184,7 +183,6 @@ class Columns(Sequence[Event]):
         self._blob += data if elements <= INLINE else sha256(data).digest()[:_DIGEST]
 
     def __len__(self) -> int:
-        """Return the number of steps."""
         return len(self._kind)
 
     @overload

@@ -100,7 +100,6 @@ class Group:
     ranks: Sequence[int] | Callable[[int], Sequence[int]]
 
     def __post_init__(self) -> None:
-        """Refuse what no run could use."""
         _check_name("group", self.name)
         if self.name == WORLD:
             raise MisuseError(f"a group is called {WORLD!r}, as all ranks together are; give it another name")
@@ -160,7 +159,6 @@ class Window:
     over: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what no run could use."""
         _check_name("window", self.name)
         _check_group(f"window {self.name!r}", self.group)
         dtype_of(self.dtype, f"window {self.name!r}")
@@ -218,7 +216,6 @@ class Signal:
     group: Group | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no run could use."""
         _check_name("signal", self.name)
         _check_group(f"signal {self.name!r}", self.group)
         dtype = dtype_of(self.dtype, f"signal {self.name!r}")

@@ -36,7 +36,6 @@ class KernelError(AsyncsimError):
     """
 
     def __init__(self, message: str, *, rank: int, call: int, trace: Any) -> None:  # noqa: ANN401
-        """Keep the place beside the words."""
         super().__init__(message)
         self.rank = rank
         self.call = call
@@ -50,7 +49,6 @@ class TraceError(AsyncsimError):
     """
 
     def __init__(self, reason: str, *, line: int | None = None, source: str = "trace") -> None:
-        """Put the place in front of the reason."""
         where = source if line is None else f"{source}, line {line}"
         super().__init__(f"{where}: {reason}")
         self.reason = reason
@@ -64,7 +62,6 @@ class DivergenceError(AsyncsimError):
     """
 
     def __init__(self, reason: str, *, step: int) -> None:
-        """Put the step in front of the reason."""
         super().__init__(f"divergence at step {step}: {reason}")
         self.reason = reason
         self.step = step

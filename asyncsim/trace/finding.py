@@ -138,12 +138,10 @@ class Expected:
     pairs: Callable[[int], int] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a kind that no finding can have."""
         if self.kind not in (*KINDS, "refused"):
             raise MisuseError(f"no finding is called {self.kind!r}; the kinds are {', '.join(KINDS)}, and 'refused'")
 
     def __str__(self) -> str:
-        """Name it as a finding names itself."""
         words = self.hazard or self.kind
         return f"{words}, {self.scope}" if self.scope else words
 

@@ -75,7 +75,6 @@ class TraceWriter:
     """
 
     def __init__(self, stream: TextIO, header: Header) -> None:
-        """Write the header."""
         import structlog  # noqa: PLC0415 - slow to import, and most runs write no trace
 
         self._steps = 0

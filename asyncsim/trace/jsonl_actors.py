@@ -76,7 +76,6 @@ class Actors:
     """
 
     def __init__(self, world: World, model: Model, *, landings: bool = True) -> None:
-        """Know the ranks."""
         self._model = model
         self._landings = landings
         self._tasks = {actor.name: actor for actor in world.actors}

@@ -30,16 +30,13 @@ class LiveTrace:
     """
 
     def __init__(self, path: str | os.PathLike[str], header: Header) -> None:
-        """Open the file."""
         self._stream = open_for_writing(Path(path), live=True)
         self._writer = TraceWriter(self._stream, header)
 
     def __enter__(self) -> Self:
-        """Return itself."""
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        """Close the file."""
         self._stream.close()
 
     def step(self, event: Event) -> None:

@@ -63,7 +63,6 @@ class Steps:
     """
 
     def __init__(self, header: Header) -> None:
-        """Know the world, and no place in it yet."""
         model = model_of(header.memory)
         self._world = header.world
         self._calls = header.calls
@@ -124,7 +123,6 @@ class Steps:
         return self._actors.task(name)
 
     def _read_operation(self, event: Event, fields: Fields, *, pending: bool) -> None:
-        """Read what an operation of a task has, by its kind."""
         op = event.op
         if op.kind in (FETCH, LAND):
             raise BadFieldError(f"actor {op.actor.name} is a task; only a wire can {op.kind}")
@@ -157,7 +155,6 @@ class Steps:
         event.have = self._have(fields, cell)
 
     def _read_change(self, event: Event, fields: Fields, amount: str) -> Cell:
-        """Read how an operation changes a cell."""
         op = event.op
         cell = op.cell = self._cell(fields.take("cell"))
         op.how = fields.choice("how", (ATOMIC_ADD, SET))

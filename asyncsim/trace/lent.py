@@ -22,7 +22,6 @@ class Lent:
     """
 
     def __init__(self, stream: Any) -> None:  # noqa: ANN401 - text or bytes
-        """Lend a stream."""
         self._stream = stream
         self._buffer: Lent | None = None
         self._number: int | None = None
@@ -33,11 +32,9 @@ class Lent:
         return self._stream is stream
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the stream has
-        """Return what the stream has besides."""
         return getattr(self._stream, name)
 
     def __enter__(self) -> Lent:  # noqa: PYI034 - nobody derives from it
-        """Give it to a block."""
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -98,7 +98,6 @@ class Unpacking(io.RawIOBase):
     """
 
     def __init__(self, file: IO[bytes], begin: Callable[[], _Decoder]) -> None:
-        """Unpack nothing yet."""
         self.fault = ""
         self.cut = False
         self._file = file

@@ -40,7 +40,6 @@ class Price:
     gamma: float = GAMMA
 
     def __post_init__(self) -> None:
-        """Refuse what is no time."""
         for name in ("alpha", "beta", "gamma"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value < 0:

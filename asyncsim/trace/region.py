@@ -190,7 +190,6 @@ class Condition:
         )
 
     def __str__(self) -> str:
-        """Write it as in the kernel."""
         return f"{self.cell} {SYMBOLS[self.compare]} {self.expected}"
 
 
@@ -218,7 +217,6 @@ class Cell:
         wrap: bool,
         world: object,
     ) -> None:
-        """Keep the coordinates."""
         self.signal = signal
         self.owner = owner
         self.index = index

@@ -165,7 +165,6 @@ class Fields:
     __slots__ = ("_left", "_what")
 
     def __init__(self, value: Any, what: str) -> None:  # noqa: ANN401
-        """Refuse what is no object."""
         if type(value) is not dict:
             raise BadFieldError(f"{what} is {shown(value)}; it must be an object")
         self._left = dict(value)

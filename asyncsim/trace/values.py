@@ -152,7 +152,6 @@ def _bits(element: Any) -> str:  # noqa: ANN401 - a numpy scalar
 
 
 def _element(item: Any, dtype: np.dtype[Any]) -> bytes:  # noqa: ANN401
-    """Return the bytes of one element."""
     if type(item) is str and item.startswith(("nan:", "bits:")):
         return _from_bits(item, dtype)
     if not _is_float(dtype):

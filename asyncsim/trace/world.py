@@ -189,7 +189,6 @@ class OutsideView:
         self._refuse(f".at({peer!r})")
 
     def __getitem__(self, key: object) -> NoReturn:
-        """Refuse likewise."""
         self._refuse("[...]")
 
     @property

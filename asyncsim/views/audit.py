@@ -135,7 +135,6 @@ def _nothing_shown(row: Row, *, last: bool) -> str:
 
 
 def _shown(row: Row, guard: Guard) -> str:
-    """Return what the witness shows."""
     return f"{_guard(row, guard)}. Without it {guard.finding.shown or guard.finding.why}"
 
 

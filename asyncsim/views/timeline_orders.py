@@ -250,7 +250,6 @@ class CellValues:
     """
 
     def __init__(self, timeline: Timeline) -> None:
-        """Start with no step done."""
         self._after = timeline.after
         self._starts = {signal.name: signal.start for signal in timeline.trace.header.world.signals}
         self._values: dict[int, int] = {}

@@ -276,7 +276,6 @@ class Places:
     """
 
     def __init__(self, world: World) -> None:
-        """Find the views of each window, and the unit that it is counted in."""
         self._world = world
         layouts = [each for each in world.layouts.values() if isinstance(each, WindowLayout)]
         self._views = [each for each in layouts if each.over is not None]

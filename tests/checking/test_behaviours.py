@@ -28,7 +28,7 @@ floats = Window("floats", (1,), np.float32, initialised=True)
 class Path:
     """Follows a path of numbers into the ready operations, then the first; keeps how wide each step was."""
 
-    def __init__(self, path):  # noqa: D107
+    def __init__(self, path):
         self.path = path
 
     def begin(self, actors):

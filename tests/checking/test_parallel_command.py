@@ -44,7 +44,7 @@ def test_without_dask_the_command_says_what_to_install(monkeypatch):
 class Cluster:
     """Stands for the package distributed, where a client has as many workers as asked."""
 
-    def __init__(self, threads):  # noqa: D107
+    def __init__(self, threads):
         self.threads = threads
 
     def Client(self, address):  # noqa: N802 - its name there
@@ -52,10 +52,10 @@ class Cluster:
             raise OSError("timed out")
         return self
 
-    def __enter__(self):  # noqa: D105
+    def __enter__(self):
         return self
 
-    def __exit__(self, *_):  # noqa: D105
+    def __exit__(self, *_):
         self.left = True
 
     def nthreads(self):

@@ -40,7 +40,7 @@ def work_of(found, ranks=3, **more):
 class Here(Executor):
     """Runs each batch at once; pickles it and its part, as a process would; may lose some."""
 
-    def __init__(self, lose=lambda _: False):  # noqa: D107
+    def __init__(self, lose=lambda _: False):
         self.lose = lose
         self.given = []
 
@@ -74,7 +74,7 @@ class Late(Here):
 class Renewed(Crew):
     """A crew whose pool can be lost without a process."""
 
-    def __init__(self, lose):  # noqa: D107
+    def __init__(self, lose):
         super().__init__(2, Here(lose))
         self.renewals = 0
 

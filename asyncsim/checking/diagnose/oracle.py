@@ -61,7 +61,6 @@ class Oracle:
     """
 
     def __init__(self, case: Case) -> None:
-        """Start with no answer."""
         self.case = case
         self.said: dict[tuple[Any, ...], str | None] = {}
         """What was said of wrong results before."""
@@ -183,7 +182,6 @@ class Wrong:
     """
 
     def __init__(self, oracle: Oracle, call: int, rank: int, outputs: Sequence[Any]) -> None:
-        """See where the result is wrong."""
         self.oracle = oracle
         self.case = oracle.case
         self.call = call

@@ -104,7 +104,6 @@ class Judge:
     """
 
     def __init__(self, case: Case) -> None:
-        """Start without a reference."""
         self.case = case
         self._oracle = Oracle(case)
         self._right: list[list[str | None]] | None = None

@@ -23,7 +23,6 @@ class Deaf:
     """Has Ctrl-C ignored from `begin` to `end`; only the main thread ever gets it, so elsewhere nothing is done."""
 
     def __init__(self) -> None:
-        """Hear everything yet."""
         self._before: Handler | None = None
 
     def begin(self) -> None:

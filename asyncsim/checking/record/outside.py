@@ -36,7 +36,6 @@ class Outside:
     """
 
     def __init__(self, kernel: Kernel) -> None:
-        """Look for the first time."""
         self._variables = reached_by(kernel)
         self.changed: dict[str, str] = {}
         self._last = self._look()
@@ -86,7 +85,6 @@ class Between:
     """
 
     def __init__(self, scheduler: Scheduler, outside: Outside) -> None:
-        """Look as often as it costs little."""
         self._scheduler = scheduler
         self._outside = outside
         self._every = max(outside.parts // PARTS_A_STEP, 1)
@@ -94,7 +92,6 @@ class Between:
         self._who = ""
 
     def __str__(self) -> str:
-        """Write the scheduler that chooses."""
         return str(self._scheduler)
 
     def begin(self, actors: Sequence[Actor]) -> None:

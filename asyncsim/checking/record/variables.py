@@ -52,7 +52,6 @@ class Variable:
     always: bool = False
 
     def __str__(self) -> str:
-        """Name it in messages."""
         return f"{self.name} ({self.file})"
 
 

@@ -59,7 +59,6 @@ class Causes:
     """Names the causes of the failures of one case. The fair run is made when the first of them is asked for."""
 
     def __init__(self, case: Case) -> None:
-        """Run nothing yet."""
         self._case = case
         self._fair: dict[Who, Event] | None = None
         self._sources: dict[Who, _Source] = {}

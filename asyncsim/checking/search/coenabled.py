@@ -72,7 +72,6 @@ class Meetings:
     """
 
     def __init__(self, *, forwards: bool) -> None:
-        """Start with none."""
         self.found: dict[Pair, Met] = {}
         self._forwards = forwards
 

@@ -73,7 +73,6 @@ class Relation:
     """
 
     def __init__(self, model: Model) -> None:
-        """Start with every cell wide enough."""
         self.model = model
         self.forwards = model.late and model.forwarding
         self.tight: set[int] = set()

@@ -67,7 +67,6 @@ class Branching:
     __slots__ = ("asleep", "chosen", "done", "planned", "ready")
 
     def __init__(self, ready: dict[str, Op], asleep: dict[str, Op]) -> None:
-        """Choose nobody yet."""
         self.ready = ready
         self.asleep = asleep
         self.planned: list[str] = []
@@ -117,7 +116,6 @@ class Tree:
     """
 
     def __init__(self, case: Case, prefix: Prefix | None = None) -> None:
-        """Start with the empty execution."""
         self.starts = starts_of(case)
         """The values of the cells at the start, by slot."""
         self.relation = Relation(model_of(case.memory))
@@ -171,7 +169,6 @@ class Tree:
         return self.path[-1].asleep_after(self.relation) if self.path else {}
 
     def _resume(self, given: Step, step: int, ready: Sequence[Op]) -> Branching:
-        """Return the state at a step that is given."""
         state = Branching({op.actor.name: op for op in ready}, self._asleep())
         state.chosen, state.done, state.planned = given.chosen, list(given.done), list(given.planned)
         missing = [name for name in (state.chosen, *state.done) if name not in state.ready]

@@ -86,7 +86,6 @@ class Ends:
     """
 
     def __init__(self, judge: Judge, budget: int) -> None:
-        """Run nothing yet."""
         self.executions = 0
         self._judge = judge
         self._budget = budget

@@ -42,7 +42,6 @@ class Taken:
     """Wraps a scheduler and keeps the operations it chose."""
 
     def __init__(self, scheduler: Scheduler) -> None:
-        """Wrap `scheduler`."""
         self._scheduler = scheduler
         self._choose = scheduler.choose
         self.ops: list[Op] = []
@@ -98,7 +97,6 @@ class Behaviours:
     """
 
     def __init__(self, model: Model, relation: Relation | None = None) -> None:
-        """Start without knowing any operation."""
         self._relation = relation or Relation(model)
         self._late = model.late
         self._fast: dict[Any, int] = {}

@@ -32,7 +32,6 @@ class Seen:
     """
 
     def __init__(self, kept: int = KEPT) -> None:
-        """Start with an empty sample."""
         self.schedules = 0
         self._most = kept
         self._shift = 0

@@ -40,7 +40,6 @@ class Trail:
     """
 
     def __init__(self, relation: Relation, starts: Sequence[int]) -> None:
-        """Start before the first step."""
         self.ops: list[Op] = []
         self.before: list[int] = []
         self.races: list[list[int]] = []

@@ -145,7 +145,6 @@ class Exhausting:
         *,
         deaf: Deaf | None = None,
     ) -> None:
-        """Start with nothing run."""
         self._deaf = deaf
         self._short = 0 < judge.steps < (case.step_limit - LONGER) // 2
         self._case = replace(case, max_steps=2 * judge.steps + LONGER) if self._short else case
@@ -284,7 +283,6 @@ class Walk:
     """The scheduler of an exploration: along the path of the tree, and on from its end."""
 
     def __init__(self, tree: Tree) -> None:
-        """Follow this tree."""
         self._tree = tree
         self._step = 0
 

@@ -42,7 +42,6 @@ class Looking:
     """
 
     def __init__(self, case: Case, usual: int, steps: int = STEPS) -> None:
-        """Look at nothing yet."""
         self.schedules = 0
         self._starts = starts_of(case)
         self._relation = Relation(model_of(case.memory))
@@ -84,7 +83,6 @@ class Watched:
     """
 
     def __init__(self, scheduler: Scheduler, most: int) -> None:
-        """Wrap `scheduler`."""
         self.ops: list[Op] = []
         self.met: dict[int, tuple[Op, ...]] = {}
         self._scheduler = scheduler

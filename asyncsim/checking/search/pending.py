@@ -40,7 +40,6 @@ class Underway:
     """
 
     def __init__(self, model: Model) -> None:
-        """Start with nothing issued."""
         self._model = model
         self._issued: list[_Issued] = []
         self._by_wire: dict[str, _Issued] = {}

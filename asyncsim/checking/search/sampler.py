@@ -41,7 +41,6 @@ class Sampler:
     """
 
     def __init__(self, case: Case, judge: Judge, *, behaviours: bool, looking: Looking | None = None) -> None:
-        """Run nothing yet."""
         self._looking = looking
         self.case = case
         self._judge = judge

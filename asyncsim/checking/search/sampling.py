@@ -29,7 +29,6 @@ class Sampling:
     """
 
     def __init__(self, case: Case, judge: Judge, keeper: Keeper, looking: Looking | None = None) -> None:
-        """Start with nothing found."""
         self.interrupted = False
         self._sampler = Sampler(case, judge, behaviours=False, looking=looking)
         self._tally = Tally(keeper)

@@ -53,7 +53,6 @@ class Tally:
     """
 
     def __init__(self, keeper: Keeper) -> None:
-        """Start with nothing found."""
         self.done = 0
         self.arrived = 0
         self.judged = 0

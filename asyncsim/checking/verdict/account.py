@@ -35,7 +35,6 @@ class Account:
     """
 
     def __init__(self, case: Case, told: Callable[[Progress], None] | None) -> None:
-        """Start with nothing found."""
         self.findings: list[Finding] = []
         self.notes: list[str] = []
         self.schedules = 0

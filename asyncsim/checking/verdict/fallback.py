@@ -65,7 +65,6 @@ class Undecided:
         samples: int = SAMPLES,
         progress: Callable[[Progress], None] | None = None,
     ) -> None:
-        """Run nothing yet."""
         self.exhausted = False
         self.explored = False
         self._case = judge.case

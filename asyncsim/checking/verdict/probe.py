@@ -36,7 +36,6 @@ class Second:
     """
 
     def __init__(self, case: Case, judge: Judge, account: Account, outside: Outside) -> None:
-        """Run nothing yet."""
         self._outside = outside
         self._case = case
         self._judge = judge

@@ -197,7 +197,6 @@ class Raced:
     """
 
     def __init__(self, case: Case, fair: Trace, races: Mapping[Pair, Met]) -> None:
-        """Make no run yet."""
         self._case = case
         self._fair = fair
         self._races = races

@@ -55,7 +55,6 @@ class Suspects:
         *,
         shrinking: int = SHRINK_STEPS,
     ) -> None:
-        """Run nothing yet."""
         self._case = judge.case
         self._judge = judge
         self._keeper = keeper

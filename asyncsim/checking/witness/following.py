@@ -33,7 +33,6 @@ class Plan:
     """
 
     def __init__(self, choices: Sequence[str]) -> None:
-        """Keep the list."""
         self._choices = choices
 
     def begin(self, actors: Sequence[Actor]) -> None:
@@ -138,7 +137,6 @@ class Following:
     def __init__(
         self, choices: Sequence[str], held: Side, until: Side, patience: int, *, eager: str | None = None
     ) -> None:
-        """Hold `held`."""
         self._plan = Plan(choices)
         self._held = held
         self._until = until

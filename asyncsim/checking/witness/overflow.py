@@ -135,7 +135,6 @@ class Overflows:
     """
 
     def __init__(self, judge: Judge, cell: str, ending: str | None, disputed: Callable[[], Pairs]) -> None:
-        """Run nothing yet."""
         self._judge = judge
         self._cell = cell
         self._ending = ending

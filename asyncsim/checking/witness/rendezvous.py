@@ -142,7 +142,6 @@ class Holding:
     """
 
     def __init__(self, actor: str, index: int, patience: int) -> None:
-        """Hold it."""
         self._actor = actor
         self._index = index
         self._patience = patience

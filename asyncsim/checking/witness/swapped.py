@@ -116,7 +116,6 @@ class Own:
         disputed: Callable[[], Pairs],
         doubted: bool,
     ) -> None:
-        """Run nothing yet."""
         self._judge = judge
         self._swap = swap
         self._known = known

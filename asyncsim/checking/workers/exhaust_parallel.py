@@ -133,7 +133,6 @@ class Dividing:
         first: int | None = None,
         deaf: Deaf | None = None,
     ) -> None:
-        """Start with nothing run."""
         self._deaf = deaf
         self._case = case
         self._judge = judge

@@ -55,7 +55,6 @@ class Crew:
     def __init__(
         self, jobs: int, executor: Executor | None = None, *, run: Callable[[Batch], Part] = run_batch
     ) -> None:
-        """Start nobody yet."""
         self.jobs = jobs
         self._run = run
         self._lent = executor
@@ -117,7 +116,6 @@ class Spread:
     """
 
     def __init__(self, crew: Crew, take: Callable[[Part], Awaitable[None]]) -> None:
-        """Have nothing under way."""
         self._crew = crew
         self._take = take
         self._running: dict[Future[Part], Batch] = {}

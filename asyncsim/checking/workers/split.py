@@ -113,7 +113,6 @@ class _Look(Walk):
     """
 
     def __init__(self, tree: Tree, at: int, *, narrow: bool) -> None:
-        """Stand at the start."""
         super().__init__(tree)
         self.at = at
         self.fork: Branching | None = None

@@ -24,7 +24,6 @@ class Dynamic:
     name: str
 
     def __repr__(self) -> str:
-        """Write its name."""
         return self.name
 
 
@@ -124,7 +123,6 @@ class Direction:
     """``pl.Out`` and ``pl.InOut``: the function writes what is passed."""
 
     def __init__(self, name: str) -> None:
-        """Take the name."""
         self._name = name
 
     def __getitem__(self, inner: object) -> Annotation:

@@ -33,7 +33,6 @@ class DType:
         return self.numpy.itemsize
 
     def __str__(self) -> str:
-        """Write it as upstream does."""
         return self.name
 
     __repr__ = __str__

@@ -46,7 +46,6 @@ class Function:
     """What is looked up once, for all programs that it is a method of: signatures are slow to make."""
 
     def __post_init__(self) -> None:
-        """Refuse what would run nothing."""
         if self.owner is None:
             check_runs(self.raw)
 
@@ -178,7 +177,6 @@ class Program:
     """What ``@pl.program`` makes of a class."""
 
     def __init__(self, written: type) -> None:
-        """Take the class."""
         self.written = written
         self.name = written.__name__
         self.__name__ = written.__name__
@@ -237,7 +235,6 @@ class Jit:
     """``pl.jit`` (an orchestration), ``pl.jit.incore`` (a kernel), ``pl.jit.host``."""
 
     def __init__(self, session: Session, kind: str = FunctionType.Orchestration.value) -> None:
-        """Make functions of one kind."""
         self._session = session
         self._kind = kind
 

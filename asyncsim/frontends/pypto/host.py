@@ -60,7 +60,6 @@ class HostTensor:
     upstream_type = "TensorType"
 
     def __init__(self, array: Array, original: object = None) -> None:
-        """Take the array."""
         self.array = array
         self.original = original
         self.dtype: DType = dtype_for(array.dtype, "a tensor")
@@ -71,7 +70,6 @@ class HostTensor:
         return tuple(self.array.shape)
 
     def __len__(self) -> int:
-        """Return the first extent."""
         return self.shape[0]
 
     def __getitem__(self, key: Any) -> HostTensor:  # noqa: ANN401 - an integer, a slice, or some of them
@@ -136,7 +134,6 @@ class HostCall:
     """
 
     def __init__(self, ranks: int) -> None:
-        """Start with nothing."""
         self.ranks = ranks
         self.dispatches: list[Dispatch] = []
         self.buffers: list[Buffer] = []

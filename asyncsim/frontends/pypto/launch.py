@@ -29,7 +29,6 @@ class Live:
     """The arrays of one rank, handed to its program as they are: this run is the script's own, and writes to them."""
 
     def __init__(self, arrays: Sequence[Array]) -> None:
-        """Take the arrays."""
         self.arrays = tuple(arrays)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Live:
@@ -85,7 +84,6 @@ class Launch:
     """
 
     def __init__(self, call: HostCall, name: str, path: str) -> None:
-        """Sort it by rank."""
         self.ranks = call.ranks
         self.name = name
         self.path = path
@@ -167,7 +165,6 @@ class Memory:
     """
 
     def __init__(self, names: dict[View, str], uses: Uses | None) -> None:
-        """Declare it."""
         self.declared: list[Declaration] = []
         self.data: dict[View, int] = {}
         self.cells: dict[View, int] = {}

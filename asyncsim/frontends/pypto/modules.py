@@ -45,7 +45,6 @@ class Answering(ModuleType):
         self.__dict__.update(names)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - it always raises
-        """Refuse a name that is not there."""
         if name.startswith("__"):
             raise AttributeError(name)
         raise UnknownNameError(f"{self._short} has no {name!r}{nearest(name, self.__all__)}")
@@ -60,7 +59,6 @@ class DistributedConfig:
     rest: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse a list that is none."""
         ids = list(self.device_ids) if isinstance(self.device_ids, list | tuple | range) else []
         if not ids or len(set(ids)) < len(ids) or not all(isinstance(number, int) for number in ids):
             raise refused(f"DistributedConfig device_ids={self.device_ids!r}; give different integers, such as [0, 1]")
@@ -70,7 +68,6 @@ class RunConfig:
     """How a program is run: `distributed_config` says on how many ranks; all else means nothing here."""
 
     def __init__(self, *, platform: str = "", distributed_config: Any = None, **rest: Any) -> None:  # noqa: ANN401
-        """Keep what is given."""
         self.platform = platform
         self.distributed_config = distributed_config
         self.__dict__.update(rest)

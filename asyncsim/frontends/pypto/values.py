@@ -59,7 +59,6 @@ class OtherUseError(Exception):
     """A view is used as nobody used it before: the memory must be declared again, with one use more."""
 
     def __init__(self, view: View, use: str) -> None:
-        """Keep which, and how."""
         super().__init__(view, use)
         self.view = view
         self.use = use
@@ -80,7 +79,6 @@ class LocalTensor:
     __slots__ = ("array", "dtype", "overlap", "read", "unknown", "written")
 
     def __init__(self, array: Tile, *, unknown: bool = False, overlap: Overlap | None = None) -> None:
-        """Take the array."""
         self.array = array
         self.dtype = dtype_for(array.dtype, "a tensor")
         self.unknown = unknown

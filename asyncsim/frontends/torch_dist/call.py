@@ -72,7 +72,6 @@ class Call:
         return {**self.facts, **shape, "seq": self.number}
 
     def __str__(self) -> str:
-        """Write it as reports do."""
         facts = ", ".join(f"{name}={_text(value)}" for name, value in sorted(self.told.items()))
         return f"{self.name}({facts})"
 

@@ -96,7 +96,6 @@ def broadcast(
 
 
 def _root(src: int | None, group_src: int | None, members: tuple[int, ...]) -> int:
-    """Return the root by its number in the group."""
     if src is None and group_src is None:
         raise ValueError("Must specify global_rank or group_rank")
     if src is not None and group_src is not None:

@@ -190,7 +190,6 @@ def run_ranks(  # noqa: PLR0913 - what a launch is made of
 
 
 def _run(launched: Launched, rank: int, program: Callable[[], Any]) -> None:
-    """Run one rank to its end."""
     session = launched.session
     ended = "has finished"
     try:

@@ -18,7 +18,6 @@ class Line(NamedTuple):
     module: str
 
     def __str__(self) -> str:
-        """Write it as reports do."""
         return f"{shown_path(self.file, self.module)}:{self.number}"
 
 

@@ -27,11 +27,9 @@ class ReduceOp(Enum):
     PREMUL_SUM = 8
 
     def __str__(self) -> str:
-        """Write it as torch does."""
         return f"RedOpType.{self.name}"
 
     def __repr__(self) -> str:
-        """Write it as torch does."""
         return f"<{self}: {self.value}>"
 
 

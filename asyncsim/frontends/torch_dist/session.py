@@ -50,7 +50,6 @@ class Participant(Lane):
     """
 
     def __init__(self, session: Session, rank: int) -> None:
-        """Begin without a process group."""
         super().__init__(rank)
         self.session = session
         self.world: ProcessGroup | None = None
@@ -166,7 +165,6 @@ class Session:
     def __init__(
         self, processes: Sequence[Process], modules: LocalModules, *, memory: str, scheduler: str, seed: int
     ) -> None:
-        """Begin with no call made."""
         self.ranks = len(processes)
         self.broken: str | None = None
         """Why nobody can call anything any more."""

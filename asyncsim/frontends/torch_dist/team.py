@@ -22,7 +22,6 @@ class Team:
     members: tuple[int, ...]
 
     def __str__(self) -> str:
-        """Write it as reports do."""
         return "the world" if self.name == "world" else self.name
 
 
@@ -37,7 +36,6 @@ class ProcessGroup:
     """
 
     def __init__(self, team: Team, own: int, backend: str) -> None:
-        """Take the members."""
         self.team = team
         self.backend = backend
         self._own = own
@@ -55,5 +53,4 @@ class ProcessGroup:
         return self.backend
 
     def __repr__(self) -> str:
-        """Name the members."""
         return f"ProcessGroup({self.team.name}, ranks={list(self.team.members)})"

@@ -25,7 +25,6 @@ class Work:
     """
 
     def __init__(self, me: Participant, call: Call) -> None:
-        """Begin."""
         self._me = me
         self._call = call
 
