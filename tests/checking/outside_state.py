@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextvars
+import ctypes
 import functools
+import io
 import itertools
 import logging
 import os
 import queue
 import random
+import sys
+import threading
 import types
 from array import array
-from collections import Counter, defaultdict, deque
+from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, defaultdict, deque
 from random import random as draw
 
 import numpy as np
@@ -33,6 +37,22 @@ BITS = np.random.PCG64(1)
 IDS, LETTERS, SQUARES = itertools.count(), iter("abcdefghijklmnopqrst" * 100), (n * n for n in range(10_000))
 MAIL, SPACE = queue.Queue(), types.SimpleNamespace(n=0)
 CONTEXT = contextvars.ContextVar("CONTEXT", default=0)
+RAW, TEXT, OWN = io.BytesIO(), io.StringIO(), threading.local()
+VIEW, POST, PILES = memoryview(bytearray(1)), queue.SimpleQueue(), queue.LifoQueue()
+POST.put(0)
+C_INT, C_ARRAY, POINTER = ctypes.c_int(), (ctypes.c_int * 2)(), ctypes.pointer(ctypes.c_int())
+BOTH, ROWS, LAYERS, ORDERED = UserDict(), UserList(), ChainMap({}), OrderedDict(a=1, b=2)
+BELL, SEATS, DOOR = threading.Event(), threading.Semaphore(1000), threading.Lock()
+SEEDS, FLAT, BY_TEXT, BY_NAME, BY_MODULE = np.random.SeedSequence(1), np.arange(1000).flat, 0, 0, 0
+
+
+def both(words):
+    """Give the words one after the other."""
+    for word in words:
+        yield from word
+
+
+INNER = both(["a" * 1000])
 LOG = logging.getLogger("outside")
 ITSELF = []
 ITSELF.append(ITSELF)
@@ -118,6 +138,12 @@ def remember(function, *arguments):
     return functools.partial(function, *arguments)
 
 
+def newer():
+    """Assign what is not there at first."""
+    global NEWER  # noqa: PLW0603 - the point
+    NEWER = globals().get("NEWER", 0) + 1
+
+
 CHANGING.update({
     "LIST": lambda: LIST.append(1),
     "DICT": lambda: DICT.update({len(DICT): 1}),
@@ -137,6 +163,30 @@ CHANGING.update({
     "IDS": lambda: next(IDS),
     "LETTERS": lambda: next(LETTERS),
     "SQUARES": lambda: next(SQUARES),
+    "RAW": lambda: RAW.write(b"1"),
+    "TEXT": lambda: TEXT.write("1"),
+    "OWN": lambda: vars(OWN).update(n=getattr(OWN, "n", 0) + 1),
+    "VIEW": lambda: VIEW.__setitem__(0, VIEW[0] + 1),
+    "POST": lambda: POST.put(POST.get() + 1),
+    "PILES": lambda: PILES.put(1),
+    "C_INT": lambda: setattr(C_INT, "value", C_INT.value + 1),
+    "C_ARRAY": lambda: C_ARRAY.__setitem__(1, C_ARRAY[1] + 1),
+    "POINTER": lambda: setattr(POINTER.contents, "value", POINTER.contents.value + 1),
+    "BOTH": lambda: BOTH.update({len(BOTH): 1}),
+    "ROWS": lambda: ROWS.append(1),
+    "LAYERS": lambda: LAYERS.update({len(LAYERS): 1}),
+    "ORDERED": lambda: ORDERED.move_to_end(next(iter(ORDERED))),
+    "BELL": lambda: BELL.clear() if BELL.is_set() else BELL.set(),
+    "SEATS": SEATS.release,
+    "DOOR": lambda: DOOR.release() if DOOR.locked() else DOOR.acquire(),
+    "SEEDS": lambda: SEEDS.spawn(1),
+    "FLAT": lambda: next(FLAT),
+    "INNER": lambda: next(INNER),
+    "BY_TEXT": lambda: globals().__setitem__("BY_TEXT", globals()["BY_TEXT"] + 1),
+    "BY_NAME": lambda: globals().update({"BY_" + "name".upper(): globals()["BY_" + "name".upper()] + 1}),
+    "BY_MODULE": lambda: setattr(sys.modules[__name__], "BY_MODULE", sys.modules[__name__].BY_MODULE + 1),
+    "the names of outside_state": lambda: globals().__setitem__("NEW", globals().get("NEW", 0) + 1),
+    "NEWER": newer,
     "MAIL": lambda: MAIL.put(1),
     "SPACE": lambda: setattr(SPACE, "n", SPACE.n + 1),
     "CONTEXT": lambda: CONTEXT.set(CONTEXT.get() + 1),

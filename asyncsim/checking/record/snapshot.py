@@ -1,17 +1,21 @@
 """What a variable holds, as values that can be compared before and after; as far as it can be seen from outside.
 
 No code of the author's runs for it, neither an ``__eq__`` nor a ``__repr__``. What cannot be looked into, such
-as an object of a library, stands for itself: another object in its place is another value.
+as most objects of a library, stands for itself: another object in its place is another value.
 """
 
 from __future__ import annotations
 
 import array
 import collections
+import ctypes
 import functools
+import gc
+import io
 import itertools
 import queue
 import random
+import threading
 import types
 import warnings
 import zlib
@@ -78,7 +82,30 @@ def _inside(value: Any) -> list[Any] | None:  # noqa: ANN401 - any object
         return _of_iterator(value)
     if not is_library(type(value).__module__):
         return _attributes(value)
-    return None
+    return _of_buffer(value)
+
+
+def _of_buffer(value: Any) -> list[Any] | None:  # noqa: ANN401 - whatever may have one
+    """Return the bytes of what has bytes; None if it has none."""
+    try:
+        with memoryview(value) as seen:
+            return [zlib.crc32(seen.tobytes())]
+    except (TypeError, ValueError, BufferError):  # no buffer, or one that was released or is locked
+        return None
+
+
+def _of_c(value: Any) -> list[Any]:  # noqa: ANN401 - the class of all of them has no name
+    """Return the bytes of a number, an array or a structure of C's, and the objects that it points to."""
+    return [*(_of_buffer(value) or ()), *(each for each in gc.get_referents(value) if type(each) is dict)]
+
+
+def _of_simple_queue(value: queue.SimpleQueue[Any]) -> list[Any]:
+    """Return what waits in a queue; Python's garbage collector alone sees it."""
+    return [value.qsize(), *(each for each in gc.get_referents(value) if not isinstance(each, type))]
+
+
+def _of_text(value: io.BytesIO | io.StringIO) -> list[Any]:
+    return [] if value.closed else [value.tell(), value.getvalue()]
 
 
 def _of_array(value: np.ndarray[Any, Any]) -> list[Any]:
@@ -98,7 +125,7 @@ def _of_set(value: set[Any] | frozenset[Any]) -> list[Any]:
 
 def _of_generator(value: types.GeneratorType[Any, Any, Any]) -> list[Any]:
     frame = value.gi_frame
-    return [] if frame is None else [frame.f_lasti, *frame.f_locals.values()]
+    return [] if frame is None else [frame.f_lasti, value.gi_yieldfrom, *frame.f_locals.values()]
 
 
 def _of_iterator(value: Any) -> list[Any] | None:  # noqa: ANN401 - one of Python's own
@@ -138,13 +165,22 @@ def _of_dict(value: Any) -> list[Any]:  # noqa: ANN401 - a mapping
 
 _KNOWN: tuple[tuple[Any, Any], ...] = (
     (np.ndarray, _of_array),
-    (np.random.Generator, lambda value: [value.bit_generator.state]),
-    (np.random.BitGenerator, lambda value: [value.state]),
+    (np.random.Generator, lambda value: [value.bit_generator]),
+    (np.random.BitGenerator, lambda value: [value.state, getattr(value, "seed_seq", None)]),
+    (np.random.SeedSequence, lambda value: [value.n_children_spawned]),
+    (np.flatiter, lambda value: [value.index, value.base]),
     (np.random.RandomState, lambda value: list(value.get_state())),
     (random.Random, lambda value: [str(value.getstate())]),
+    (ctypes.Structure.__mro__[1], _of_c),
     (bytearray | array.array, lambda value: [bytes(value)]),
     (set | frozenset, _of_set),
     (queue.Queue, lambda value: list(value.queue)),
+    (queue.SimpleQueue, _of_simple_queue),
+    (io.BytesIO | io.StringIO, _of_text),
+    (threading.local | collections.UserDict | collections.UserList | collections.ChainMap, lambda value: [vars(value)]),
+    (threading.Event, lambda value: [value.is_set()]),
+    (threading.Semaphore, lambda value: [vars(value).get("_value")]),
+    (type(threading.Lock()), lambda value: [value.locked()]),
     (itertools.count, lambda value: [repr(value)]),
     (ContextVar, lambda value: [value.get(None)]),
     (types.GeneratorType, _of_generator),

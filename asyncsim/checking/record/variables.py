@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 MOST_FUNCTIONS = 500
 """So many functions and classes are looked through."""
 _MISSING = object()
+_BY_TEXT = {"getattr", "setattr", "delattr", "modules", "import_module", "__import__"}
+"""Code that names one of these may reach a variable by a text that it holds."""
+_BY_ANY_TEXT = {"globals", "vars", "eval", "exec", "__dict__", "__globals__"}
+"""Code that names one of these may reach every variable of its module, by a text that it makes."""
 _STORES = {"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR", "STORE_DEREF", "DELETE_DEREF"}
 
 
@@ -63,19 +67,47 @@ def reached_by(kernel: Kernel) -> list[Variable]:
     return walk.variables()
 
 
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The names in code, that of functions inside it included.
+
+    Args:
+        used: all of them.
+        assigned: those that it assigns, to whatever they belong.
+        of_the_module: those that it assigns in its module, which may not be there before.
+        imported: modules that it imports where it uses them.
+
+    """
+
+    used: frozenset[str]
+    assigned: frozenset[str]
+    of_the_module: frozenset[str]
+    imported: frozenset[str]
+
+
 @functools.lru_cache(maxsize=4096)
-def _names(code: types.CodeType) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names that code uses, that of functions inside it included; and those that it assigns."""
-    used, assigned = {*code.co_names}, set()
+def _names(code: types.CodeType) -> _Names:
+    used, assigned, of_the_module, imported = {*code.co_names}, set(), set(), set()
     for instruction in dis.get_instructions(code):
         if instruction.opname in _STORES:
             assigned.add(str(instruction.argval))
+        if instruction.opname == "STORE_GLOBAL":
+            of_the_module.add(str(instruction.argval))
+        elif instruction.opname == "IMPORT_NAME":
+            imported.add(str(instruction.argval))
+    if used & (_BY_TEXT | _BY_ANY_TEXT):
+        texts = {each for each in code.co_consts if isinstance(each, str)}
+        used |= texts
+        assigned |= texts
+        imported |= texts
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             inner = _names(constant)
-            used |= inner[0]
-            assigned |= inner[1]
-    return frozenset(used), frozenset(assigned)
+            used |= inner.used
+            assigned |= inner.assigned
+            of_the_module |= inner.of_the_module
+            imported |= inner.imported
+    return _Names(*map(frozenset, (used, assigned, of_the_module, imported)))
 
 
 class _Walk:
@@ -151,11 +183,19 @@ class _Walk:
         if self._is_library(module_name(function.__globals__)):
             return
         self._functions += 1
-        used, assigned = _names(function.__code__)
-        self._assigned |= assigned
+        names = _names(function.__code__)
+        self._assigned |= names.assigned
         file = shown_path(function.__code__.co_filename, module_name(function.__globals__))
-        for name in sorted(used & function.__globals__.keys()):
-            self._named(function.__globals__, name, name, file, used)
+        space = function.__globals__
+        reached = (names.used & space.keys()) | names.of_the_module
+        if names.used & _BY_ANY_TEXT:
+            reached |= _own_names(space)
+            self._assigned |= reached
+            self._state(space, f"the names of {module_name(space)}", file, partial(_own_names, space))
+        for name in sorted(reached):
+            self._named(space, name, name, file, names.used)
+        for name in sorted(names.imported & sys.modules.keys()):
+            self._module(sys.modules[name], file, names.used)
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
             self._variable(cell, f"{name} of {function.__name__}", file, _contents(cell))
         defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
@@ -180,9 +220,14 @@ class _Walk:
     def _named(self, space: Any, name: str, shown: str, file: str, used: frozenset[str]) -> None:  # noqa: ANN401 - a mapping
         """Take a name of a module, or what is reached through it where it names a module itself."""
         value = space.get(name, _MISSING)
-        if not isinstance(value, types.ModuleType):
+        if isinstance(value, types.ModuleType):
+            self._module(value, file, used)
+        else:
             self._variable(space, shown, file, partial(space.get, name, _MISSING))
-        elif value is random:
+
+    def _module(self, value: types.ModuleType, file: str, used: frozenset[str]) -> None:
+        """Take what is reached through a module: its variables that are named, or what Python keeps in it."""
+        if value is random:
             self._state(value, "the generator of the module random", file, lambda: hash(random.getstate()))
         elif value is np:
             if "random" in used:
@@ -214,6 +259,11 @@ _HOLDERS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (functools.cached_property, ("func",)),
 )
 """What holds functions, and where."""
+
+
+def _own_names(space: dict[str, Any]) -> frozenset[str]:
+    """Return the names of a module that are not Python's."""
+    return frozenset(name for name in space if not name.startswith("__"))
 
 
 def _itself(value: Any) -> Any:  # noqa: ANN401 - any object
