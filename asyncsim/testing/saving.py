@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.checking.search.keep import Keeper
+from asyncsim.checking.search.keep import WitnessWriter
 from asyncsim.checking.verdict.check import check
 from asyncsim.machine.simulate import Blocking
 
@@ -76,4 +76,4 @@ def keep(finding: Finding, run: Run) -> tuple[Finding, list[str]]:
 
 
 def _kept(finding: Finding, run: Run, folder: Path | None) -> Finding:
-    return Blocking(Keeper(run.case, folder).keep)(finding, run.choices, ending=run.ending)
+    return Blocking(WitnessWriter(run.case, folder).write_witness)(finding, run.choices, ending=run.ending)

@@ -10,9 +10,9 @@ import pytest
 
 from asyncsim import Case, Fifo, Signal, Window, explore, kernel, simulate
 from asyncsim.checking.diagnose.outcome import Judge
-from asyncsim.checking.search.dependence import Relation
-from asyncsim.checking.search.equivalence import Behaviours, Taken, counts
-from asyncsim.checking.search.estimate import Seen
+from asyncsim.checking.search.dependence import Dependence
+from asyncsim.checking.search.equivalence import EquivalenceClasses, RecordedChoices, order_matters
+from asyncsim.checking.search.estimate import GoodTuring
 from asyncsim.checking.search.exhaust import exhaust
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.replay import Replay
@@ -47,7 +47,7 @@ def every_schedule(case):
     path = []
     while path is not None:
         scheduler = Path(path)
-        taken = Taken(scheduler)
+        taken = RecordedChoices(scheduler)
         drive(case, taken)
         yield taken.ops
         full = path + [0] * (len(scheduler.widths) - len(path))
@@ -56,7 +56,7 @@ def every_schedule(case):
         path = [*full[:-1], full[-1] + 1] if full else None
 
 
-def order_of(relation, ops):
+def order_of(dependence, ops):
     """Return, for every pair that conflicts, which operation came first: what a behaviour is by definition."""
     numbered, done = [], {}
     for op in ops:
@@ -67,7 +67,7 @@ def order_of(relation, ops):
         (a, b)
         for n, (b, later) in enumerate(numbered)
         for a, earlier in numbered[:n]
-        if a[0] != b[0] and counts(relation, earlier, later)
+        if a[0] != b[0] and order_matters(dependence, earlier, later)
     }
     return frozenset(pairs), frozenset(who for who, op in numbered if op.accesses or op.cell is not None)
 
@@ -148,12 +148,12 @@ def case_of(program, ranks, memory):
 @pytest.mark.parametrize(("program", "ranks", "memory"), CASES)
 def test_two_schedules_have_one_number_exactly_if_what_conflicts_comes_in_one_order(program, ranks, memory):
     case = case_of(program, ranks, memory)
-    relation = Relation(model_of(memory))
-    behaviours = Behaviours(model_of(memory))
+    dependence = Dependence(model_of(memory))
+    behaviours = EquivalenceClasses(model_of(memory))
     orders, schedules = {}, 0
     for ops in every_schedule(case):
         schedules += 1
-        orders.setdefault(behaviours.of(ops), set()).add(order_of(relation, ops))
+        orders.setdefault(behaviours.number_of(ops), set()).add(order_of(dependence, ops))
     assert schedules >= len(orders) > 1
     assert all(len(same) == 1 for same in orders.values())
     assert len({order for same in orders.values() for order in same}) == len(orders)
@@ -162,16 +162,16 @@ def test_two_schedules_have_one_number_exactly_if_what_conflicts_comes_in_one_or
 @pytest.mark.parametrize(("program", "ranks", "memory"), CASES)
 def test_an_exhaustive_exploration_meets_every_behaviour_that_there_is(program, ranks, memory):
     case = case_of(program, ranks, memory)
-    behaviours = Behaviours(model_of(memory))
-    there = {behaviours.of(ops) for ops in every_schedule(case)}
+    behaviours = EquivalenceClasses(model_of(memory))
+    there = {behaviours.number_of(ops) for ops in every_schedule(case)}
     judge = Judge(case)
     judge.take_as_reference(simulate(case, Fifo()))
     met = []
 
     def again(run):
-        taken = Taken(Replay(run.choices))
+        taken = RecordedChoices(Replay(run.choices))
         drive(case, taken)
-        met.append(behaviours.of(taken.ops))
+        met.append(behaviours.number_of(taken.ops))
 
     explored = exhaust(case, budget=2000, judge=judge, on_run=again)
     assert explored.complete
@@ -188,30 +188,31 @@ def test_a_kernel_whose_conflicts_are_all_ordered_has_one_behaviour():
 
 def test_pieces_of_torn_tiles_are_the_same_in_every_run():
     case = Case(reduce_scatter.builtin, 2, 2, "ldst:atom=64")
-    behaviours = Behaviours(model_of(case.memory))
+    behaviours = EquivalenceClasses(model_of(case.memory))
     numbers = set()
     for text in ("fifo", "random:seed=1", "random:seed=2", "starve:rank=0"):
-        taken = Taken(make(text))
+        taken = RecordedChoices(make(text))
         drive(case, taken)
-        numbers.add(behaviours.of(taken.ops))
+        numbers.add(behaviours.number_of(taken.ops))
     assert len(numbers) == 1
 
 
 def test_the_number_of_a_behaviour_does_not_depend_on_the_process_or_on_what_came_before():
     program = (
         "from asyncsim import Case; from asyncsim.machine.direct import drive\n"
-        "from asyncsim.checking.search.equivalence import Behaviours, Taken\n"
+        "from asyncsim.checking.search.equivalence import EquivalenceClasses, RecordedChoices\n"
         "from asyncsim.schedulers.table import make\n"
         "from asyncsim.trace.late import model_of; from kernels.reduce_scatter import hand\n"
-        "t = Taken(make('random:seed=3')); drive(Case(hand, 2), t); print(Behaviours(model_of('sc')).of(t.ops))"
+        "t = RecordedChoices(make('random:seed=3')); drive(Case(hand, 2), t)\n"
+        "print(EquivalenceClasses(model_of('sc')).number_of(t.ops))"
     )
     there = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout  # noqa: S603
-    behaviours = Behaviours(model_of("sc"))
+    behaviours = EquivalenceClasses(model_of("sc"))
     case = Case(reduce_scatter.hand, 2)
     for seed in (7, 5, 3):
-        taken = Taken(make(f"random:seed={seed}"))
+        taken = RecordedChoices(make(f"random:seed={seed}"))
         drive(case, taken)
-        number = behaviours.of(taken.ops)
+        number = behaviours.number_of(taken.ops)
     assert int(there) == number
 
 
@@ -219,12 +220,12 @@ def test_the_number_of_a_behaviour_does_not_depend_on_the_process_or_on_what_cam
 
 
 def test_the_unseen_is_the_share_of_what_was_seen_once():
-    seen = Seen()
+    seen = GoodTuring()
     assert (seen.behaviours, seen.unseen) == (0, 1.0)
     seen.add([5, 6, 5, 7])
     assert (seen.schedules, seen.behaviours, seen.unseen, seen.exact) == (4, 3, 0.5, True)
-    assert seen.note().startswith("4 schedules, 3 behaviours, that is, ")
-    assert seen.note().endswith("with probability about 0.5")
+    assert seen.summary().startswith("4 schedules, 3 behaviours, that is, ")
+    assert seen.summary().endswith("with probability about 0.5")
     seen.add([6, 7])
     assert seen.unseen == 0
 
@@ -233,9 +234,9 @@ def test_in_bounded_memory_the_numbers_are_estimates_and_do_not_depend_on_the_or
     dice = np.random.default_rng(1)
     pool = dice.integers(0, 1 << 63, 20_000, dtype=np.uint64) * np.uint64(2)
     sample = [int(pool[n]) for n in dice.integers(0, len(pool), 30_000)]
-    true = Seen(1 << 20)
+    true = GoodTuring(1 << 20)
     true.add(sample)
-    few, backwards = Seen(1000), Seen(1000)
+    few, backwards = GoodTuring(1000), GoodTuring(1000)
     few.add(sample)
     for number in reversed(sample):
         backwards.add([number])
@@ -243,19 +244,19 @@ def test_in_bounded_memory_the_numbers_are_estimates_and_do_not_depend_on_the_or
     assert (few.behaviours, few.unseen) == (backwards.behaviours, backwards.unseen)
     assert few.behaviours == pytest.approx(true.behaviours, rel=0.1)
     assert few.unseen == pytest.approx(true.unseen, rel=0.1)
-    assert "schedules, about " in few.note()
+    assert "schedules, about " in few.summary()
     assert len(few._again) <= 1000
 
 
 def test_good_and_turing_foretell_how_many_of_the_next_schedules_show_something_new():
     case = Case(reduce_scatter.hand, 3)
-    behaviours = Behaviours(model_of("sc"))
+    behaviours = EquivalenceClasses(model_of("sc"))
     numbers = []
     for seed in range(600):
-        taken = Taken(make(f"random:seed={seed}"))
+        taken = RecordedChoices(make(f"random:seed={seed}"))
         drive(case, taken)
-        numbers.append(behaviours.of(taken.ops))
-    seen = Seen()
+        numbers.append(behaviours.number_of(taken.ops))
+    seen = GoodTuring()
     seen.add(numbers[:300])
     new = sum(number not in numbers[:300] for number in numbers[300:]) / 300
     assert 0 < new < 1

@@ -11,7 +11,7 @@ def interrupts(*_, **__):
 
 
 def test_a_race_whose_witness_was_not_run_is_told_all_the_same(monkeypatch):
-    monkeypatch.setattr(suspects, "witness", interrupts)
+    monkeypatch.setattr(suspects, "race_witness", interrupts)
     report = check(no_post_barrier, ranks=3)
     assert (report.verdict, report.interrupted) == ("SURVIVED", True)
     (finding,) = report.findings

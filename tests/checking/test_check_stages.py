@@ -10,7 +10,7 @@ from command import ctrl_c, run
 
 from asyncsim import Signal, Window, check, kernel
 from asyncsim.checking.record.stage import Stage
-from asyncsim.checking.search.keep import Keeper
+from asyncsim.checking.search.keep import WitnessWriter
 from asyncsim.checking.verdict import suspects
 from kernels.reduce_scatter import builtin, no_post_barrier
 
@@ -164,14 +164,14 @@ def test_a_witness_too_long_to_be_run_again_with_nobody_heard_is_left_out(monkey
 
 def test_a_second_ctrl_c_does_not_lose_the_witness(monkeypatch):
     before, heard = signal.getsignal(signal.SIGINT), []
-    keep = Keeper.keep
+    keep = WitnessWriter.write_witness
 
     async def pressed(self, finding, choices, *, ending=None):
         heard.append(signal.getsignal(signal.SIGINT))
         signal.raise_signal(signal.SIGINT)
         return await keep(self, finding, choices, ending=ending)
 
-    monkeypatch.setattr(Keeper, "keep", pressed)
+    monkeypatch.setattr(WitnessWriter, "write_witness", pressed)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         report = check(no_post_barrier, ranks=2, engine="direct", progress=interrupting("shrinking of a witness"))
@@ -193,7 +193,7 @@ def test_ctrl_c_at_a_few_ranks_keeps_what_the_many_show(monkeypatch):
 def test_ctrl_c_within_the_check_at_a_few_ranks_ends_the_whole(monkeypatch):
     monkeypatch.setattr(suspects, "MANY_RANKS", 3)
     tried = []
-    whole = suspects.witness
+    whole = suspects.race_witness
 
     async def pressed(judge, *arguments, **options):
         tried.append(judge.case.ranks)
@@ -201,7 +201,7 @@ def test_ctrl_c_within_the_check_at_a_few_ranks_ends_the_whole(monkeypatch):
             raise KeyboardInterrupt
         return await whole(judge, *arguments, **options)
 
-    monkeypatch.setattr(suspects, "witness", pressed)
+    monkeypatch.setattr(suspects, "race_witness", pressed)
     report = check(no_post_barrier, ranks=3)
     assert (tried, report.interrupted, report.verdict) == ([3, 2], True, "REFUTED")
     assert report.scope.endswith("was interrupted in the check at P = 2")

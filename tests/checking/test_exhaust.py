@@ -9,7 +9,7 @@ import pytest
 
 from asyncsim import Case, DivergenceError, Fifo, MisuseError, Set, Signal, Window, kernel, simulate
 from asyncsim.checking.diagnose.outcome import Judge
-from asyncsim.checking.search.exhaust import Exhausting, exhaust
+from asyncsim.checking.search.exhaust import ExhaustiveSearch, exhaust
 from asyncsim.checking.verdict.check import check
 from asyncsim.schedulers.replay import Replay
 from kernels import all_reduce, reduce_scatter
@@ -90,7 +90,7 @@ def test_the_budget_ends_it_and_the_estimate_says_how_much_there_may_be():
 
 async def test_it_can_be_continued():
     case = Case(reduce_scatter.no_post_barrier, 3, 2)
-    exploring = Exhausting(case, Judge(case))
+    exploring = ExhaustiveSearch(case, Judge(case))
     assert (await exploring.run(5)).executions == 5
     whole = await exploring.run(100)
     assert (whole.executions, whole.complete) == (24, True)

@@ -18,11 +18,11 @@ from processes import alive, children
 from asyncsim import Case, explore
 from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.search.exhaust import exhaust
-from asyncsim.checking.search.keep import Keeper
+from asyncsim.checking.search.keep import WitnessWriter
 from asyncsim.checking.workers import exhaust_parallel as module
-from asyncsim.checking.workers.exhaust_parallel import Dividing
-from asyncsim.checking.workers.pool import Crew
-from asyncsim.checking.workers.subtree import search
+from asyncsim.checking.workers.exhaust_parallel import ParallelSearch
+from asyncsim.checking.workers.pool import WorkerPool
+from asyncsim.checking.workers.subtree import search_subtree
 from asyncsim.machine.simulate import Blocking
 from asyncsim.trace.jsonl import read_trace
 from kernels import reduce_scatter
@@ -69,8 +69,8 @@ async def test_ctrl_c_ends_it_with_what_was_learnt(at):
     assert 1 <= explored.executions < 40
 
 
-class Stopping(Crew):
-    """A crew that is told by a second Ctrl-C, while it winds down, to hurry."""
+class Stopping(WorkerPool):
+    """A pool that is told by a second Ctrl-C, while it winds down, to hurry."""
 
     def stop(self):
         ctrl_c()
@@ -80,7 +80,7 @@ class Stopping(Crew):
 @pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("at", [2, 9])
 def test_a_second_ctrl_c_does_not_lose_what_parts_have_shown(monkeypatch, at):
-    monkeypatch.setattr(module, "Crew", lambda *_, **more: Stopping(2, Here(), **more))
+    monkeypatch.setattr(module, "WorkerPool", lambda *_, **more: Stopping(2, Here(), **more))
     monkeypatch.setattr(module, "FIRST", 5)
     report = explore(MANY.kernel, ranks=4, exhaustive=True, jobs=2, engine="direct", budget=400, progress=ctrl_c_at(at))
     assert (report.verdict, report.interrupted) == ("REFUTED", True)
@@ -91,7 +91,7 @@ def test_a_second_ctrl_c_does_not_lose_what_parts_have_shown(monkeypatch, at):
 @SIGNALS
 @pytest.mark.usefixtures("heard")
 def test_one_process_is_deaf_to_a_second_ctrl_c_until_its_report_is_made(monkeypatch):
-    monkeypatch.setattr(Keeper, "_name", lambda *_: ctrl_c() or "witness.jsonl")
+    monkeypatch.setattr(WitnessWriter, "_name", lambda *_: ctrl_c() or "witness.jsonl")
     seen = []
     monkeypatch.setattr(
         "asyncsim.checking.verdict.explore.exploration_scope", lambda *_, **__: seen.append(ctrl_c()) or ""
@@ -117,13 +117,13 @@ def test_an_exploration_without_a_report_hears_ctrl_c_again_when_it_returns():
 @pytest.mark.parametrize("executor", [None, Here()])
 def test_ctrl_c_while_a_witness_is_written_comes_when_it_is_whole(monkeypatch, tmp_path, executor):
     monkeypatch.setattr(module, "FIRST", 1)
-    written = Keeper._name
+    written = WitnessWriter._name
 
     def interrupted(self, finding):
         ctrl_c()  # while its run is there, and its file is not
         return written(self, finding)
 
-    monkeypatch.setattr(Keeper, "_name", interrupted)
+    monkeypatch.setattr(WitnessWriter, "_name", interrupted)
     report = explore(
         MANY.kernel, ranks=4, exhaustive=True, executor=executor, engine="direct", budget=400, save=tmp_path
     )
@@ -143,8 +143,8 @@ def test_ctrl_c_while_a_failure_is_told_keeps_no_other_part_from_being_taken():
         ctrl_c()
 
     judge = Judge(MANY)
-    crew = Crew(2, Here(), run=partial(search, judge))
-    dividing = Dividing(MANY, judge, crew, parts=9, first=1, found=tell)
+    pool = WorkerPool(2, Here(), run=partial(search_subtree, judge))
+    dividing = ParallelSearch(MANY, judge, pool, parts=9, first=1, found=tell)
     explored = Blocking(lambda *, engine: dividing.run(400))(engine="direct")
     assert told == [failure.finding.kind for failure in explored.failures] == ["wrong-result"]
     assert explored.interrupted

@@ -15,9 +15,9 @@ from parted import BUDGET, case_of_text, divided, storing, storing_case
 from asyncsim import DivergenceError, MisuseError, Window, explore, kernel, replay
 from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.workers import exhaust_parallel as module
-from asyncsim.checking.workers.exhaust_parallel import Dividing, exhaust_parallel
-from asyncsim.checking.workers.pool import Crew
-from asyncsim.checking.workers.subtree import Below, search
+from asyncsim.checking.workers.exhaust_parallel import ParallelSearch, exhaust_parallel
+from asyncsim.checking.workers.pool import WorkerPool
+from asyncsim.checking.workers.subtree import Subtree, search_subtree
 from asyncsim.cli.main import main
 from asyncsim.machine.case import Case
 from asyncsim.trace.token import decode
@@ -87,11 +87,13 @@ async def test_a_kernel_that_does_not_repeat_itself_is_noticed_by_a_worker():
 
 async def test_an_execution_that_ends_its_process_is_told_with_its_prefix_and_refutes_nothing(monkeypatch):
     case = storing_case()
-    crew = Crew(
-        2, Here(lambda batch: batch.start == 1 and len(batch.prefix.fixed) > 1), run=partial(search, Judge(case))
+    pool = WorkerPool(
+        2,
+        Here(lambda batch: batch.start == 1 and len(batch.prefix.fixed) > 1),
+        run=partial(search_subtree, Judge(case)),
     )
-    monkeypatch.setattr(crew, "renew", lambda: None)
-    explored = await Dividing(case, Judge(case), crew, parts=9, first=1).run(BUDGET)
+    monkeypatch.setattr(pool, "renew", lambda: None)
+    explored = await ParallelSearch(case, Judge(case), pool, parts=9, first=1).run(BUDGET)
     (failure,) = explored.failures
     assert "dies, in every attempt" in failure.finding.why
     assert failure.finding.shown == f"below the prefix {','.join(failure.choices)}"
@@ -103,15 +105,15 @@ async def test_an_execution_that_ends_its_process_is_told_with_its_prefix_and_re
 async def test_parts_that_are_lost_are_searched_again(monkeypatch):
     lost = iter([False, True, False, True])
     case = storing_case()
-    crew = Crew(2, Here(lambda _: next(lost, False)), run=partial(search, Judge(case)))
-    monkeypatch.setattr(crew, "renew", lambda: None)
-    explored = await Dividing(case, Judge(case), crew, parts=9, first=1).run(BUDGET)
+    pool = WorkerPool(2, Here(lambda _: next(lost, False)), run=partial(search_subtree, Judge(case)))
+    monkeypatch.setattr(pool, "renew", lambda: None)
+    explored = await ParallelSearch(case, Judge(case), pool, parts=9, first=1).run(BUDGET)
     assert (explored.executions - explored.redundant, explored.complete) == (90, True)
 
 
 def test_only_parts_of_an_exhaustive_exploration_can_be_searched():
     with pytest.raises(TypeError, match="str is no part"):
-        search(Judge(storing_case()), "batch")
+        search_subtree(Judge(storing_case()), "batch")
 
 
 # ---- the report
@@ -129,7 +131,7 @@ def test_all_were_run(monkeypatch):
     monkeypatch.setattr(module, "FIRST", 2)
     executor = Here()
     report = explore(not_bugs.identical_bytes, ranks=2, exhaustive=True, executor=executor)
-    assert {type(batch) for batch in executor.given} == {Below}
+    assert {type(batch) for batch in executor.given} == {Subtree}
     assert report.schedules > 5
     alone = explore(not_bugs.identical_bytes, ranks=2, exhaustive=True)
     assert report.verdict == alone.verdict == "EXHAUSTED"

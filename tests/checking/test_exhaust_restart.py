@@ -99,19 +99,19 @@ def ends_early(tree, *, fresh):
     return True
 
 
-def keeps_its_trail(tree, *, fresh):
+def keeps_its_execution(tree, *, fresh):
     """Start over with the steps of the execution that was the last."""
     if fresh:
         return START_OVER(tree, fresh=fresh)
     tree.path.clear()
-    tree._fresh, tree._shared = True, 0
+    tree._is_first, tree._shared_steps = True, 0
     return False
 
 
-START_OVER = Tree._start_over
+START_OVER = Tree._restart
 
 
-@pytest.mark.parametrize("instead", [goes_on, ends_early, keeps_its_trail])
+@pytest.mark.parametrize("instead", [goes_on, ends_early, keeps_its_execution])
 async def test_a_search_that_does_not_start_over_is_noticed(monkeypatch, instead):
-    monkeypatch.setattr(Tree, "_start_over", instead)
+    monkeypatch.setattr(Tree, "_restart", instead)
     assert any([await lost(case) for case in CASES.values()])

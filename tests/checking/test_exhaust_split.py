@@ -8,10 +8,10 @@ from parted import BUDGET, SIZES, case_of_text, divided, facts, storing_case
 
 from asyncsim import DivergenceError, Signal, Window, kernel
 from asyncsim.checking.diagnose.outcome import Judge
-from asyncsim.checking.search.exhaust import Exhausting, exhaust
-from asyncsim.checking.search.prefixes import Learnt, Prefix, Step
+from asyncsim.checking.search.exhaust import ExhaustiveSearch, exhaust
+from asyncsim.checking.search.prefixes import Decision, Prefix, Refinement
 from asyncsim.checking.workers import split as splitting
-from asyncsim.checking.workers.exhaust_parallel import Dividing
+from asyncsim.checking.workers.exhaust_parallel import ParallelSearch
 from asyncsim.checking.workers.split import split
 from asyncsim.machine.case import Case
 
@@ -21,7 +21,7 @@ small = Signal("small", (1,), "int8", start=126)
 
 async def test_a_part_may_be_a_whole_execution():
     case = storing_case(2)
-    parts = await split(case, [Prefix(Learnt())], 100)
+    parts = await split(case, [Prefix(Refinement())], 100)
     assert len(parts) == 6  # 4! / (2! 2!)
     assert {len(part.fixed) for part in parts} == {4}
     assert await split(case, parts, 100) == parts
@@ -52,29 +52,29 @@ async def test_one_actor_has_one_execution():
     case = case_of_text("st x; ld x; st x")
     explored = await divided(case, 20)
     assert (explored.executions, explored.redundant, explored.complete) == (1, 0, True)
-    (part,) = await split(case, [Prefix(Learnt())], 20)
+    (part,) = await split(case, [Prefix(Refinement())], 20)
     assert [step.chosen for step in part.fixed] == ["0", "0", "0"]
 
 
 async def test_a_part_where_everything_sleeps_is_left_out():
     """Both orders of what does not conflict are one class."""
     case = case_of_text("st x || st y")
-    (part,) = await split(case, [Prefix(Learnt())], 20)
+    (part,) = await split(case, [Prefix(Refinement())], 20)
     assert [step.chosen for step in part.fixed] == ["0", "1"]
 
 
 async def test_a_narrow_tree_is_not_looked_at_for_ever(monkeypatch):
     monkeypatch.setattr(splitting, "_LOOKS", 1)
-    assert len(await split(storing_case(), [Prefix(Learnt())], 9)) >= 9
+    assert len(await split(storing_case(), [Prefix(Refinement())], 9)) >= 9
     monkeypatch.setattr(splitting, "_LOOKS", 0)
-    assert len(await split(storing_case(), [Prefix(Learnt())], 9)) == 1
+    assert len(await split(storing_case(), [Prefix(Refinement())], 9)) == 1
 
 
 async def test_a_prefix_that_the_kernel_does_not_follow():
     case = storing_case(2)
-    prefix = Prefix(Learnt(), (Step("7"),))
+    prefix = Prefix(Refinement(), (Decision("7"),))
     with pytest.raises(DivergenceError, match="at step 0: the same choices led elsewhere: 7 is not ready; now 0, 1"):
-        await Exhausting(case, Judge(case), prefix=prefix).run(1)
+        await ExhaustiveSearch(case, Judge(case), prefix=prefix).run(1)
 
 
 # ---- what is learnt
@@ -93,17 +93,17 @@ async def grows(rank, data, small):
 
 async def test_what_a_worker_learns_is_known_from_the_start_the_next_time(monkeypatch):
     known = []
-    old = Dividing._explore
+    old = ParallelSearch._explore
 
-    async def noted(self, learnt, budget):
-        known.append(learnt)
-        return await old(self, learnt, budget)
+    async def noted(self, refinement, budget):
+        known.append(refinement)
+        return await old(self, refinement, budget)
 
-    monkeypatch.setattr(Dividing, "_explore", noted)
+    monkeypatch.setattr(ParallelSearch, "_explore", noted)
     case = Case(grows, 3, 1)
     alone = await exhaust.aio(case, budget=BUDGET, judge=Judge(case))
     for size in SIZES:
         known.clear()
         explored = await divided(case, size)
         assert facts(explored) == facts(alone)
-        assert [bool(learnt.tight) for learnt in known] == [False, True]
+        assert [bool(refinement.tight) for refinement in known] == [False, True]

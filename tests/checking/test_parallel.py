@@ -12,7 +12,7 @@ from executors import RUNS, Here, Late, text_of, undisturbed
 
 from asyncsim import MisuseError, Signal, Window, explore, kernel, replay
 from asyncsim.checking.diagnose.outcome import Judge
-from asyncsim.checking.workers.pool import Crew, cores
+from asyncsim.checking.workers.pool import WorkerPool, cores
 from asyncsim.cli.main import main
 from asyncsim.trace.jsonl import read_trace
 from asyncsim.trace.token import decode
@@ -85,12 +85,12 @@ def test_as_many_jobs_as_cores():
     assert cores() >= 1
     seen = []
 
-    def crew(jobs, executor):
+    def pool(jobs, executor):
         seen.append(jobs)
-        return Crew(jobs, Here())
+        return WorkerPool(jobs, Here())
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("asyncsim.checking.verdict.explore.Crew", crew)
+        patch.setattr("asyncsim.checking.verdict.explore.WorkerPool", pool)
         patch.setattr("asyncsim.cli.explore.cores", lambda: 3)
         assert (
             CliRunner().invoke(main, ["explore", "reduce_scatter:builtin", "--runs", "5", "--jobs", "auto"]).exit_code

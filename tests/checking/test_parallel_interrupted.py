@@ -12,16 +12,16 @@ import pytest
 from executors import EXPLORE, Here
 
 from asyncsim import explore
-from asyncsim.checking.workers.pool import Crew
+from asyncsim.checking.workers.pool import WorkerPool
 from kernels.reduce_scatter import hand
 
 
 def test_ctrl_c_before_the_first_batch_says_that_nothing_was_run(monkeypatch):
-    class Cut(Crew):
+    class Cut(WorkerPool):
         def submit(self, batch):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("asyncsim.checking.verdict.explore.Crew", lambda *_: Cut(2, Here()))
+    monkeypatch.setattr("asyncsim.checking.verdict.explore.WorkerPool", lambda *_: Cut(2, Here()))
     report = explore(hand, ranks=2, runs=100, jobs=2)
     assert report.interrupted
     assert report.scope.startswith("no schedule was run, of 100 to be sampled (")
@@ -32,7 +32,7 @@ def test_ctrl_c_before_the_first_batch_says_that_nothing_was_run(monkeypatch):
 def test_a_second_ctrl_c_does_not_lose_the_report():
     before = signal.getsignal(signal.SIGINT)
 
-    class Stopping(Crew):
+    class Stopping(WorkerPool):
         def stop(self):
             signal.raise_signal(signal.SIGINT)  # while it winds down
 
@@ -42,7 +42,7 @@ def test_a_second_ctrl_c_does_not_lose_the_report():
             return super().submit(batch)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("asyncsim.checking.verdict.explore.Crew", lambda *_: Stopping(2, Here()))
+        patch.setattr("asyncsim.checking.verdict.explore.WorkerPool", lambda *_: Stopping(2, Here()))
         report = explore(hand, ranks=2, runs=40, jobs=2)
     assert report.interrupted
     assert " of 40 schedules sampled" in report.scope

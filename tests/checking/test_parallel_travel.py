@@ -7,24 +7,24 @@ import subprocess
 import sys
 
 import pytest
-from executors import Here, work_of
+from executors import Here, spec_of
 
 from asyncsim import MisuseError, Signal, explore, kernel
 from asyncsim.checking.record.locate import locate
-from asyncsim.checking.workers.batch import Batch, run_batch, travelling
+from asyncsim.checking.workers.batch import Batch, importable_name, run_batch
 from kernels.reduce_scatter import hand
 
 cell = Signal("cell", (1,))
 
 
 def test_a_worker_refuses_another_source_and_names_both():
-    batch = Batch(work_of(hand, source="0123456789abcdef"), 0, ("fifo",))
+    batch = Batch(spec_of(hand, source="0123456789abcdef"), 0, ("fifo",))
     with pytest.raises(MisuseError, match=rf"another source .*{hand.source} there, 0123456789abcdef here"):
         run_batch(batch)
 
 
 def test_a_worker_says_what_is_wrong_in_an_error_that_survives_the_way_back():
-    batch = Batch(work_of(hand, kernel="no_such_module:hand"), 0, ("fifo",))
+    batch = Batch(spec_of(hand, kernel="no_such_module:hand"), 0, ("fifo",))
     with pytest.raises(MisuseError, match="no_such_module") as caught:
         run_batch(batch)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)  # noqa: S301
@@ -43,7 +43,7 @@ def test_a_kernel_made_in_a_function_cannot_travel():
 
 def test_a_kernel_whose_name_leads_to_another_one_cannot_travel():
     with pytest.raises(MisuseError, match="would find another kernel under the name"):
-        travelling(hand.variant(name="hand"))
+        importable_name(hand.variant(name="hand"))
 
 
 SCRIPT = """
@@ -89,7 +89,7 @@ def test_a_worker_does_not_start_workers(monkeypatch):
     monkeypatch.setattr("asyncsim.checking.workers.batch._stops", [Told()])
     with pytest.raises(MisuseError, match="put the call under: if __name__"):
         explore(hand, jobs=2)
-    whole = run_batch(Batch(work_of(hand), 3, ("fifo", "random:seed=1")))
+    whole = run_batch(Batch(spec_of(hand), 3, ("fifo", "random:seed=1")))
     assert (whole.start, whole.count, len(whole.behaviours)) == (3, 2, 2)
 
 

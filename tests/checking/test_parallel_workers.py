@@ -34,7 +34,7 @@ def test_a_worker_that_is_killed_loses_nothing():
 
 
 def explored_by(crew, monkeypatch, **more):
-    monkeypatch.setattr("asyncsim.checking.verdict.explore.Crew", lambda *_: crew)
+    monkeypatch.setattr("asyncsim.checking.verdict.explore.WorkerPool", lambda *_: crew)
     return explore(hand_no_epilogue, ranks=3, runs=RUNS, jobs=2, **more)
 
 
@@ -69,7 +69,7 @@ def test_the_schedule_that_kills_its_process_is_named_and_all_others_are_run(mon
 
 def test_a_deadly_schedule_alone_refutes_nothing(monkeypatch):
     crew = Renewed(lambda batch: "random:seed=3" in batch.texts)
-    monkeypatch.setattr("asyncsim.checking.verdict.explore.Crew", lambda *_: crew)
+    monkeypatch.setattr("asyncsim.checking.verdict.explore.WorkerPool", lambda *_: crew)
     report = explore(reduce_scatter.builtin, ranks=2, runs=20, jobs=2)
     assert report.verdict == "SURVIVED"
     assert len(report.findings) == 1
@@ -77,7 +77,7 @@ def test_a_deadly_schedule_alone_refutes_nothing(monkeypatch):
 
 def test_where_every_schedule_dies_none_is_said_to_be_sampled(monkeypatch):
     crew = Renewed(lambda _: True)
-    monkeypatch.setattr("asyncsim.checking.verdict.explore.Crew", lambda *_: crew)
+    monkeypatch.setattr("asyncsim.checking.verdict.explore.WorkerPool", lambda *_: crew)
     report = explore(reduce_scatter.builtin, ranks=2, runs=4, jobs=2)
     assert report.scope.startswith("no schedule was judged, of 4 to be sampled (")
     assert report.scope.endswith("; 4 ended the process that ran them, and were not judged")

@@ -10,7 +10,7 @@ from executors import Here
 from asyncsim import Case, Set, Signal, Window, check, explore, kernel, replay
 from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.search import looking
-from asyncsim.checking.search.ends import NOT_FOLLOWED, Ends
+from asyncsim.checking.search.ends import NOT_FOLLOWED, OrderComparison
 from asyncsim.checking.search.exhaust import exhaust
 from asyncsim.checking.verdict import settling
 from asyncsim.checking.workers import exhaust_parallel
@@ -79,7 +79,7 @@ def test_only_so_many_steps_of_schedules_are_looked_at():
     case = Case(off_path, 2, 1)
     judge = Judge(case)
     judge.take_as_reference(drive(case, Fifo()))
-    looked = looking.Looking(case, judge.steps, 7)
+    looked = looking.SampledRaces(case, judge.steps, 7)
     for number in range(4):
         drive(case, looked.around(make(f"random:seed={number}")))
         looked.look()
@@ -198,7 +198,7 @@ def following(program, *, budget=100, ranks=2):
     case = Case(program, ranks, 1)
     judge = Judge(case)
     judge.take_as_reference(drive(case, Fifo()))
-    return Ends(judge, budget)
+    return OrderComparison(judge, budget)
 
 
 def storing(*, returns, other=1):
@@ -222,7 +222,7 @@ def storing(*, returns, other=1):
     ],
 )
 async def test_what_is_left_in_windows_is_harm_where_nothing_is_returned(program, harmful, words):
-    shown = await following(program).of([], "0", "1")
+    shown = await following(program).compare([], "0", "1")
     assert shown.harmful is harmful
     assert words in shown.words
 
@@ -235,14 +235,14 @@ async def test_another_result_within_the_tolerance_is_harm_without_a_failure():
             return 1.0
         return 1.0 + 1e-12 * int(await rank.load(box[0]))
 
-    shown = await following(almost).of([], "0", "1")
+    shown = await following(almost).compare([], "0", "1")
     assert shown.harmful
     assert "differ in their bits" in shown.words
 
 
 async def test_without_a_budget_nothing_is_followed():
     for budget in (0, 1):
-        shown = await following(storing(returns=0), budget=budget).of([], "0", "1")
+        shown = await following(storing(returns=0), budget=budget).compare([], "0", "1")
         assert (shown.harmful, shown.words) == (None, NOT_FOLLOWED)
 
 
@@ -253,7 +253,7 @@ async def test_a_pair_of_which_one_keeps_the_other_from_going_on_is_not_followed
         await rank.wait(flag[0] >= 1, consume=True)
         await rank.wait(flag[0] >= 1, consume=True)
 
-    shown = await following(takes).of(["0", "0"], "0", "1")
+    shown = await following(takes).compare(["0", "0"], "0", "1")
     assert shown.harmful is None
 
 
@@ -269,7 +269,7 @@ async def test_a_result_that_the_order_which_was_followed_does_not_have_is_harm(
         return first
 
     ends = following(reads, ranks=3, budget=4)
-    shown = await ends.of([], "0", "1")
+    shown = await ends.compare([], "0", "1")
     assert shown.harmful
 
 
@@ -297,7 +297,7 @@ def test_ctrl_c_while_orders_are_followed_ends_the_check_with_what_was_found(mon
     async def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Ends, "of", interrupted)
+    monkeypatch.setattr(OrderComparison, "compare", interrupted)
     report = check(off_path, ranks=2, calls=1, memory="sc")
     assert (report.verdict, report.interrupted) == ("SURVIVED", True)
     assert titles(report) == [("WAR race, same call", 1, None)]

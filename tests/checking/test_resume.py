@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from asyncsim import MisuseError, TraceError, explore
-from asyncsim.checking.search.shard import Part
-from asyncsim.checking.workers.batch import Batch, Work, run_batch
+from asyncsim.checking.search.shard import Shard
+from asyncsim.checking.workers.batch import Batch, CaseSpec, run_batch
 from asyncsim.checking.workers.journal import Journal
 from asyncsim.cli.main import main
 from kernels.reduce_scatter import builtin, hand, hand_no_epilogue
@@ -227,10 +227,10 @@ def test_what_a_worker_found_is_on_disk_before_its_batch_is_done_and_outlives_it
     path = tmp_path / "journal"
     explored(path, runs=1)
     path.write_text(path.read_text().splitlines(keepends=True)[0])
-    work = Work(
+    spec = CaseSpec(
         "kernels.reduce_scatter:hand_no_epilogue", hand.source, 3, 2, "sc", 0, behaviours=True, journal=str(path)
     )
-    part = run_batch(Batch(work, 40, ("random:seed=1", "random:seed=2", "random:seed=3")))
+    part = run_batch(Batch(spec, 40, ("random:seed=1", "random:seed=2", "random:seed=3")))
     found = [made for made in map(json.loads, path.read_text().splitlines()) if "found" in made]
     assert [made["key"] for made in found] == list(part.first)
     # The batch was never reported: whoever goes on, and is interrupted at once, knows of it all the same.
@@ -241,8 +241,8 @@ def test_what_a_worker_found_is_on_disk_before_its_batch_is_done_and_outlives_it
 
 def test_a_worker_elsewhere_does_without_the_file(tmp_path):
     path = tmp_path / "not" / "here"
-    work = Work("kernels.reduce_scatter:hand", hand.source, 3, 2, "sc", 0, behaviours=True, journal=str(path))
-    assert run_batch(Batch(work, 0, ("starve:rank=0",))).first
+    spec = CaseSpec("kernels.reduce_scatter:hand", hand.source, 3, 2, "sc", 0, behaviours=True, journal=str(path))
+    assert run_batch(Batch(spec, 0, ("starve:rank=0",))).first
     assert not path.parent.exists()
 
 
@@ -258,22 +258,22 @@ def test_with_several_jobs_a_folder_of_witnesses_holds_a_journal(tmp_path):
 
 
 def test_a_part_comes_back_from_json_as_it_was():
-    work = Work("kernels.reduce_scatter:hand_no_epilogue", hand.source, 3, 2, "sc", 0, behaviours=True)
-    part = run_batch(Batch(work, 7, ("starve:rank=0", "random:seed=5", "pos:seed=1")))
+    spec = CaseSpec("kernels.reduce_scatter:hand_no_epilogue", hand.source, 3, 2, "sc", 0, behaviours=True)
+    part = run_batch(Batch(spec, 7, ("starve:rank=0", "random:seed=5", "pos:seed=1")))
     assert part.first
     assert len(part.behaviours) == 3
-    assert Part.of_json(json.loads(json.dumps(part.to_json()))) == part
+    assert Shard.of_json(json.loads(json.dumps(part.to_json()))) == part
 
 
 def test_parts_that_overlap_count_each_schedule_once(tmp_path):
     subject = {"what": "this"}
     journal = Journal(tmp_path / "j", subject)
     for start, count in [(4, 4), (0, 4), (0, 6), (8, 0)]:
-        journal.add(Part(start, count))
+        journal.add(Shard(start, count))
     journal.close()
     again = Journal(tmp_path / "j", subject)
     again.close()
-    assert [(part.start, part.stop) for part in again.parts] == [(0, 4), (4, 8)]
+    assert [(part.start, part.stop) for part in again.shards] == [(0, 4), (4, 8)]
 
 
 def test_the_command_resumes(tmp_path):

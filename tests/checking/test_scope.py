@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from asyncsim import Case, Signal, check, kernel
-from asyncsim.checking.search.exhaust import Exhausted
+from asyncsim.checking.search.exhaust import ExhaustiveResult
 from asyncsim.checking.verdict.report import exploration_scope, rounded
 
 asked = Signal("asked", (1,))
@@ -21,7 +21,7 @@ async def asks(rank, asked):
 
 def said(**facts):
     empty = frozenset()
-    explored = Exhausted(100, frozenset(range(100)), False, 2000, empty, empty, empty, (), {})  # noqa: FBT003
+    explored = ExhaustiveResult(100, frozenset(range(100)), False, 2000, empty, empty, empty, (), {})  # noqa: FBT003
     return exploration_scope(replace(explored, **facts), Case(asks, 2, 1))
 
 

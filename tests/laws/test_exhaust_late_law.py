@@ -19,10 +19,10 @@ from late_runs import MEMORIES, Names, kernel_of
 from late_toy import parse
 
 from asyncsim.checking.diagnose.outcome import Judge
-from asyncsim.checking.search.coenabled import Meetings
-from asyncsim.checking.search.dependence import Relation
+from asyncsim.checking.search.coenabled import CoenabledPairs
+from asyncsim.checking.search.dependence import Dependence
 from asyncsim.checking.search.exhaust import exhaust
-from asyncsim.checking.search.pending import Underway
+from asyncsim.checking.search.pending import PendingWrites
 from asyncsim.machine.case import Case
 from asyncsim.trace.finding import RACE
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from late_brute import Final
     from late_toy import Program
 
-    from asyncsim.checking.search.exhaust import Exhausted
+    from asyncsim.checking.search.exhaust import ExhaustiveResult
     from asyncsim.machine.case import Run
 
 ORDINARY, THOROUGH = 1_220, 20_000
@@ -43,7 +43,7 @@ OFFERED = ("sc", "ldst", "nic")
 SHOWN = 5
 
 
-async def ends_of(program: Program, memory: str) -> tuple[Exhausted, set[Final]]:
+async def ends_of(program: Program, memory: str) -> tuple[ExhaustiveResult, set[Final]]:
     """Return what exhaustive exploration says of a program, and the final states it reaches, by the oracle's steps."""
     case = Case(kernel_of(program, {}), ranks=len(program.ranks), calls=1, memory=memory)
     names = Names(program)
@@ -187,10 +187,10 @@ def no(*_: Any) -> bool:
 @pytest.mark.parametrize(
     ("owner", "rule", "instead"),
     [
-        (Meetings, "_is_forwarded", no),
-        (Relation, "eyes_meet", no),
-        (Relation, "tighten", no),
-        (Underway, "awaited", nothing),
+        (CoenabledPairs, "_is_forwarded", no),
+        (Dependence, "order_is_visible", no),
+        (Dependence, "refine", no),
+        (PendingWrites, "wires_before", nothing),
     ],
 )
 async def test_the_law_notices_a_missing_rule(monkeypatch, owner, rule, instead):

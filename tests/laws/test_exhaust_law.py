@@ -18,11 +18,11 @@ from programs import FAMILIES, kernel_of, program_number
 from toy import parse
 
 from asyncsim.checking.diagnose.outcome import Judge
-from asyncsim.checking.search.coenabled import SIGNAL_RACE, Meetings
-from asyncsim.checking.search.dependence import Relation
-from asyncsim.checking.search.dpor import Branching, Tree
-from asyncsim.checking.search.equivalence import Behaviours, Taken, counts
-from asyncsim.checking.search.exhaust import Exhausting, Walk, exhaust
+from asyncsim.checking.search.coenabled import SIGNAL_RACE, CoenabledPairs
+from asyncsim.checking.search.dependence import Dependence
+from asyncsim.checking.search.dpor import Node, Tree
+from asyncsim.checking.search.equivalence import EquivalenceClasses, RecordedChoices, order_matters
+from asyncsim.checking.search.exhaust import ExhaustiveSearch, TreeScheduler, exhaust
 from asyncsim.machine.case import Case
 from asyncsim.machine.direct import drive
 from asyncsim.machine.simulate import simulate
@@ -188,7 +188,7 @@ async def test_the_executions_that_count_are_the_behaviours_of_all_schedules(pyt
     for number in range(total):
         rng = random.Random(f"behaviours {label} {number}")  # noqa: S311 - dice, no secret
         case = case_of(draw(rng, kinds, most, streams=streams), memory)
-        schedules = Taken(EverySchedule())
+        schedules = RecordedChoices(EverySchedule())
         taken = []
         turn = schedules._scheduler.turn
         while len(taken) < 150 and (not taken or turn()):
@@ -197,10 +197,10 @@ async def test_the_executions_that_count_are_the_behaviours_of_all_schedules(pyt
         if len(taken) == 150:
             continue
         compared += 1
-        exploring = Exhausting(case, Judge(case))
+        exploring = ExhaustiveSearch(case, Judge(case))
         explored = await exploring.run(BUDGET)
-        behaviours = Behaviours(model_of(memory), exploring._tree.relation)
-        assert explored.behaviours == {behaviours.of(ops) for ops in taken}
+        behaviours = EquivalenceClasses(model_of(memory), exploring._tree.dependence)
+        assert explored.behaviours == {behaviours.number_of(ops) for ops in taken}
         assert explored.estimate == explored.inequivalent == explored.executions - explored.redundant
     assert compared > total // 3
 
@@ -208,7 +208,7 @@ async def test_the_executions_that_count_are_the_behaviours_of_all_schedules(pyt
 def can_be_next(case, met):
     """Say whether both operations of a race are next where they are said to meet: either can go first."""
     for pair in (met.actors, met.actors[::-1]):
-        choices = [*met.together, *pair]
+        choices = [*met.choices_before, *pair]
         try:
             drive(case, Replay(choices))
         except DivergenceError as error:
@@ -254,10 +254,10 @@ def subtractions(text, start):
     """Return the first and the second operation that change the cell of a text, and what a search knows by then."""
     case = Case(kernel_of(parse(text, starts=(start,))), ranks=3, calls=1)
     tree = Tree(case)
-    simulate(case, Walk(tree), engine="direct")
-    tree.relation.tighten(tree.starts, tree.trail.ops)
-    changes = [op for op in tree.trail.ops if op.kind == "notify"]
-    return tree.relation, changes[0], changes[1]
+    simulate(case, TreeScheduler(tree), engine="direct")
+    tree.dependence.refine(tree.starts, tree.execution.ops)
+    changes = [op for op in tree.execution.ops if op.kind == "notify"]
+    return tree.dependence, changes[0], changes[1]
 
 
 @pytest.mark.parametrize(
@@ -271,9 +271,9 @@ def subtractions(text, start):
     ],
 )
 def test_what_takes_credits_away_depends_on_each_other_and_is_one_behaviour(text, start, depend):
-    relation, first, second = subtractions(text, start)
-    assert relation.dependent(first, second) is depend
-    assert not counts(relation, first, second)
+    dependence, first, second = subtractions(text, start)
+    assert dependence.are_dependent(first, second) is depend
+    assert not order_matters(dependence, first, second)
 
 
 async def noticed(families) -> bool:
@@ -292,20 +292,22 @@ def nothing(*_, **__):
 def no_waits(tree, wait, step):
     """Stand in for looking at waits: only at those that passed, and only at what directly preceded them."""
     if step is not None:
-        for other in tree._on_path(tree.trail.races[step]):
-            tree._plan_towards(other, tree.trail.before[step] & tree.trail.since(other), wait.actor.name)
+        for other in tree._on_path(tree.execution.races[step]):
+            tree._branch_towards(
+                other, tree.execution.happened_before[step] & tree.execution.steps_after(other), wait.actor.name
+            )
 
 
 @pytest.mark.parametrize(
     ("owner", "rule", "instead", "families"),
     [
-        (Meetings, "take", nothing, FAMILIES),
-        (Tree, "_undo_before_wait", no_waits, FAMILIES),
-        (Tree, "_plan_towards", nothing, FAMILIES),
-        (Relation, "may_hold", nothing, FAMILIES),
-        (Relation, "may_disable", nothing, FAMILIES),
-        (Relation, "tighten", nothing, ("overflow",)),
-        (Branching, "plan", nothing, FAMILIES),
+        (CoenabledPairs, "add_execution", nothing, FAMILIES),
+        (Tree, "_reverse_before_wait", no_waits, FAMILIES),
+        (Tree, "_branch_towards", nothing, FAMILIES),
+        (Dependence, "wait_may_pass", nothing, FAMILIES),
+        (Dependence, "may_disable", nothing, FAMILIES),
+        (Dependence, "refine", nothing, ("overflow",)),
+        (Node, "branch_to", nothing, FAMILIES),
     ],
 )
 async def test_the_law_notices_a_missing_rule(monkeypatch, owner, rule, instead, families):

@@ -17,7 +17,7 @@ from parted import BUDGET, SIZES, divided, facts, storing_case
 from programs import FAMILIES, kernel_of, program_number
 
 from asyncsim.checking.diagnose.outcome import Judge
-from asyncsim.checking.search.dpor import Branching
+from asyncsim.checking.search.dpor import Node
 from asyncsim.checking.search.exhaust import exhaust
 from asyncsim.checking.workers import exhaust_parallel as module
 from asyncsim.checking.workers import split as splitting
@@ -128,9 +128,9 @@ def test_the_parts_have_every_end_that_there_is():
     assert compared > 15
 
 
-def no_wake(state, relation):
+def no_wake(state, dependence):
     """Stand in for sleeping: nobody is ever woken."""
-    return state.asleep | {actor: state.ready[actor] for actor in state.done}
+    return state.sleep_set | {actor: state.ready[actor] for actor in state.done}
 
 
 def eldest_only(state):
@@ -142,7 +142,7 @@ AWAKE = splitting._awake
 
 
 @pytest.mark.parametrize(
-    ("owner", "rule", "instead"), [(Branching, "asleep_after", no_wake), (splitting, "_awake", eldest_only)]
+    ("owner", "rule", "instead"), [(Node, "sleep_set_after", no_wake), (splitting, "_awake", eldest_only)]
 )
 def test_the_law_notices_a_missing_rule(monkeypatch, owner, rule, instead):
     monkeypatch.setattr(owner, rule, instead)

@@ -20,7 +20,7 @@ from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.record.locate import all_kernels, locate
 from asyncsim.checking.verdict import suspects
 from asyncsim.checking.verdict.check import check
-from asyncsim.checking.witness.swapped import Own
+from asyncsim.checking.witness.swapped import FailsByPair
 from asyncsim.cli.demo import SHOWN
 from asyncsim.machine.case import Case
 from asyncsim.machine.direct import drive
@@ -70,7 +70,11 @@ def first_pair(suspect, seen, told=suspects._told):
 
 @pytest.mark.parametrize(
     ("place", "name", "instead"),
-    [(Own, "__call__", fails_somehow), (suspects, "shown_by", says_nothing), (suspects, "_told", first_pair)],
+    [
+        (FailsByPair, "__call__", fails_somehow),
+        (suspects, "failures_in_words", says_nothing),
+        (suspects, "_told", first_pair),
+    ],
     ids=["shrinking forgets the pair", "words of another run", "the first pair is told"],
 )
 def test_the_law_notices(monkeypatch, place, name, instead):

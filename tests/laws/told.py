@@ -21,7 +21,7 @@ from asyncsim.checking.diagnose.symptoms import Symptoms
 from asyncsim.checking.record.replay import replay
 from asyncsim.checking.search.ends import DIFFER
 from asyncsim.checking.witness.swapped import Swap
-from asyncsim.checking.witness.witness import shown_by
+from asyncsim.checking.witness.witness import failures_in_words
 from asyncsim.machine.case import Case
 from asyncsim.machine.direct import drive
 from asyncsim.machine.kernel import Kernel
@@ -132,7 +132,7 @@ def _harm(finding: Finding, judge: Judge, run: Run) -> list[str]:
     if finding.shown.startswith(DIFFER) or not fails:
         return []
     found = []
-    words = trio.run(partial(shown_by, judge, run))
+    words = trio.run(partial(failures_in_words, judge, run))
     if not finding.shown.startswith(words):
         found.append(f"the report says {finding.shown!r}, the replay {words!r}")
     scheduler = Swap(*finding.sides).fair(run.choices, 10_000)  # type: ignore[misc]  # they are two

@@ -10,7 +10,7 @@ import pytest
 
 from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.record.locate import all_kernels
-from asyncsim.checking.search.keep import Keeper
+from asyncsim.checking.search.keep import WitnessWriter
 from asyncsim.checking.search.plan import seeded_plan
 from asyncsim.checking.search.sampling import Sampling
 from asyncsim.machine.case import Case
@@ -49,7 +49,7 @@ async def findings(case, texts, runs):
     for text in texts:
         # A scheduler without dice has the same text, and makes the same run, each time.
         plan = dict.fromkeys(islice(seeded_plan(text, 0, len(fair.choices)), runs))
-        sampling = Sampling(case, judge, Keeper(case, None))
+        sampling = Sampling(case, judge, WitnessWriter(case, None))
         await sampling.run(iter(plan), len(plan))
         assert sampling.done == len(plan)
         found += sampling.findings()

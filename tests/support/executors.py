@@ -8,8 +8,8 @@ from concurrent.futures import BrokenExecutor, Executor, Future
 from functools import cache
 
 from asyncsim import MisuseError, explore
-from asyncsim.checking.workers.batch import Work
-from asyncsim.checking.workers.pool import Crew
+from asyncsim.checking.workers.batch import CaseSpec
+from asyncsim.checking.workers.pool import WorkerPool
 from kernels.reduce_scatter import hand_no_epilogue
 
 RUNS = 60
@@ -29,9 +29,9 @@ def undisturbed():
     return text_of(explore(hand_no_epilogue, ranks=3, runs=RUNS))
 
 
-def work_of(found, ranks=3, **more):
+def spec_of(found, ranks=3, **more):
     """Return what batches of an exploration share."""
-    return Work(
+    return CaseSpec(
         **{"kernel": found.ref, "source": found.source, "ranks": ranks, "calls": 2, "memory": "sc", "seed": 0}
         | {"behaviours": True, **more}
     )
@@ -71,8 +71,8 @@ class Late(Here):
         return late
 
 
-class Renewed(Crew):
-    """A crew whose pool can be lost without a process."""
+class Renewed(WorkerPool):
+    """A pool whose pool can be lost without a process."""
 
     def __init__(self, lose):
         super().__init__(2, Here(lose))

@@ -11,9 +11,9 @@ from toy import parse
 
 from asyncsim import Case, Window, kernel
 from asyncsim.checking.diagnose.outcome import Judge
-from asyncsim.checking.workers.exhaust_parallel import Dividing
-from asyncsim.checking.workers.pool import Crew
-from asyncsim.checking.workers.subtree import search
+from asyncsim.checking.workers.exhaust_parallel import ParallelSearch
+from asyncsim.checking.workers.pool import WorkerPool
+from asyncsim.checking.workers.subtree import search_subtree
 
 SIZES = (1, 2, 5, 20)
 """Into how many parts the tree is cut."""
@@ -25,8 +25,8 @@ data = Window("data", (1,), np.int64, initialised=True)
 async def divided(case, parts, *, budget=BUDGET, jobs=1, on_run=None, **more):
     """Explore a case in so many parts, all of them here."""
     judge = Judge(case)
-    crew = Crew(jobs, Here(), run=partial(search, judge, on_run=on_run))
-    return await Dividing(case, judge, crew, parts=parts, first=1, **more).run(budget)
+    pool = WorkerPool(jobs, Here(), run=partial(search_subtree, judge, on_run=on_run))
+    return await ParallelSearch(case, judge, pool, parts=parts, first=1, **more).run(budget)
 
 
 def facts(explored):

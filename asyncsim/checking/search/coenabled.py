@@ -22,19 +22,19 @@ from asyncsim.trace.region import READ
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from asyncsim.checking.search.execution import Trail
+    from asyncsim.checking.search.execution import Execution
     from asyncsim.trace.op import Op
     from asyncsim.trace.region import Access
 
 SIGNAL_RACE = "signal-race"
-Meant = tuple[str, int, str, tuple[object, ...]]
+OpKey = tuple[str, int, str, tuple[object, ...]]
 """An operation of any schedule: its actor, its place in the actor's stream, its kind and its regions or cell."""
-Pair = tuple[str, Meant, Meant]
+PairKey = tuple[str, OpKey, OpKey]
 """A race, a signal race or atomics whose order may show, and the two operations."""
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class Coenabled:
     """How the two operations of a pair are brought together.
 
     Args:
@@ -50,7 +50,7 @@ class Met:
     before: int
 
     @property
-    def together(self) -> list[str]:
+    def choices_before(self) -> list[str]:
         """The choices after which both are next."""
         return [self.choices[step] for step in members(self.before)]
 
@@ -60,73 +60,79 @@ class Met:
         return self.choices[self.first], self.choices[self.second]
 
 
-class Meetings:
+class CoenabledPairs:
     """The pairs of an exploration.
 
     Args:
         forwards: an actor sees its own writes before they land.
 
     Attributes:
-        found: each pair, with where it was met first.
+        pairs: each pair, with where it was met first.
 
     """
 
     def __init__(self, *, forwards: bool) -> None:
-        self.found: dict[Pair, Met] = {}
+        self.pairs: dict[PairKey, Coenabled] = {}
         self._forwards = forwards
 
-    def take(self, trail: Trail, start: int) -> None:
+    def add_execution(self, execution: Execution, start: int) -> None:
         """Note the pairs of an execution whose later operation is not among its first `start` steps.
 
         Args:
-            trail: of the execution.
+            execution: of the execution.
             start: how many of its steps were looked at before.
 
         """
         choices: tuple[str, ...] = ()
-        for second in range(start, len(trail.ops)):
-            for first in trail.races[second]:
-                for kind in self._kinds(trail, first, second):
-                    one, other = sorted((_meant(trail, first), _meant(trail, second)), key=lambda meant: meant[:2])
-                    if (kind, one, other) not in self.found:
-                        choices = choices or tuple(op.actor.name for op in trail.ops)
-                        before = (trail.before[first] | trail.before[second]) & ~(1 << first)
-                        self.found[kind, one, other] = Met(choices, first, second, before)
+        for second in range(start, len(execution.ops)):
+            for first in execution.races[second]:
+                for kind in self._kinds(execution, first, second):
+                    one, other = sorted(
+                        (_op_key(execution, first), _op_key(execution, second)), key=lambda key: key[:2]
+                    )
+                    if (kind, one, other) not in self.pairs:
+                        choices = choices or tuple(op.actor.name for op in execution.ops)
+                        before = (execution.happened_before[first] | execution.happened_before[second]) & ~(1 << first)
+                        self.pairs[kind, one, other] = Coenabled(choices, first, second, before)
 
-    def _kinds(self, trail: Trail, first: int, second: int) -> Iterator[str]:
+    def _kinds(self, execution: Execution, first: int, second: int) -> Iterator[str]:
         """Yield what two steps are to each other; two puts with signals may be so by their data and their cells."""
-        a, b = trail.ops[first], trail.ops[second]
+        a, b = execution.ops[first], execution.ops[second]
         if _may_erase(a, b):
             yield SIGNAL_RACE
-        kind = self._kind_of_data(trail, first, second)
+        kind = self._kind_of_data(execution, first, second)
         if kind is not None:
             yield kind
 
-    def _kind_of_data(self, trail: Trail, first: int, second: int) -> str | None:
-        a, b = trail.ops[first], trail.ops[second]
+    def _kind_of_data(self, execution: Execution, first: int, second: int) -> str | None:
+        a, b = execution.ops[first], execution.ops[second]
         if not (a.accesses and b.accesses) or POLL in (a.kind, b.kind):
             return None
         kind = None
         for x, y in meeting_accesses(a, b):
             found = kind_of(x, y)
-            if found is None or self._is_forwarded(trail, first, b, y) or self._is_forwarded(trail, second, a, x):
+            if (
+                found is None
+                or self._is_forwarded(execution, first, b, y)
+                or self._is_forwarded(execution, second, a, x)
+            ):
                 continue
             if found == RACE:
                 return RACE
             kind = found
         return kind
 
-    def _is_forwarded(self, trail: Trail, landing: int, op: Op, access: Access) -> bool:
+    def _is_forwarded(self, execution: Execution, landing: int, op: Op, access: Access) -> bool:
         """Say whether an access reads what its own actor has issued: it sees that early, unless it is fetched."""
-        wire = trail.ops[landing].actor
-        previous = trail.previous[landing]
+        wire = execution.ops[landing].actor
+        previous = execution.previous[landing]
         return (
             self._forwards
             and access.mode == READ
-            and trail.ops[landing].kind == LAND
+            and execution.ops[landing].kind == LAND
             and wire.name.partition(">")[0] == op.actor.name
             and previous is not None
-            and trail.ops[previous].kind != FETCH
+            and execution.ops[previous].kind != FETCH
         )
 
 
@@ -137,8 +143,8 @@ def _may_erase(a: Op, b: Op) -> bool:
     return SET in (a.how, b.how) and (a.how, a.amount) != (b.how, b.amount)
 
 
-def _meant(trail: Trail, step: int) -> Meant:
-    op = trail.ops[step]
+def _op_key(execution: Execution, step: int) -> OpKey:
+    op = execution.ops[step]
     places = tuple((access.mode, access.region.slot, access.region.spans) for access in op.accesses)
     cell = () if op.cell is None else (op.cell.slot,)
-    return (op.actor.name, trail.indexes[step], op.kind, (*places, *cell))
+    return (op.actor.name, execution.indexes[step], op.kind, (*places, *cell))

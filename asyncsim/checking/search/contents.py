@@ -17,7 +17,7 @@ from asyncsim.trace.op import LAND
 from asyncsim.trace.region import READ, spans_overlap
 
 if TYPE_CHECKING:
-    from asyncsim.checking.search.execution import Trail
+    from asyncsim.checking.search.execution import Execution
     from asyncsim.machine.case import Case
     from asyncsim.machine.memory import Deposit
     from asyncsim.trace.op import Op
@@ -40,18 +40,18 @@ class Contents:
         self._case = case
         self._memory: Memory | None = None
 
-    def passes(self, poll: Op, trail: Trail, before: int, after: int = 0, others: int = 0) -> bool | None:
+    def passes(self, poll: Op, execution: Execution, before: int, after: int = 0, others: int = 0) -> bool | None:
         """Say whether a poll could pass after these steps; None: it is not known.
 
         Args:
             poll: the poll.
-            trail: the execution.
+            execution: the execution.
             before: the steps that come first, in their order.
             after: those that come then.
             others: more steps, each of which may come or not, also among those in `after`.
 
         """
-        first, then, more = (self._deposits(poll, trail, steps) for steps in (before, after, others))
+        first, then, more = (self._deposits(poll, execution, steps) for steps in (before, after, others))
         if first is None or then is None or more is None:
             return None
         if not more:
@@ -67,29 +67,29 @@ class Contents:
             self._memory = Memory(self._case.world, self._case.seed)
         return satisfied(poll, self._memory.peek(poll.accesses[0].region, deposits))
 
-    def _deposits(self, poll: Op, trail: Trail, steps: int) -> list[Deposit] | None:
+    def _deposits(self, poll: Op, execution: Execution, steps: int) -> list[Deposit] | None:
         """Return what these steps leave where the poll looks; None if some of it is not known."""
         found: list[Deposit] = []
         looked = poll.accesses[0].region
-        for step in members(trail.at(("window", looked.slot)) & steps):
-            op = trail.ops[step]
+        for step in members(execution.steps_at(("window", looked.slot)) & steps):
+            op = execution.ops[step]
             for access in op.accesses:
                 if access.mode == READ or not spans_overlap(access.region.spans, looked.spans):
                     continue
-                deposit = self._deposit(poll, trail, step, access)
+                deposit = self._deposit(poll, execution, step, access)
                 if deposit is None:
                     return None
                 found += deposit
         return found
 
-    def _deposit(self, poll: Op, trail: Trail, step: int, access: Access) -> list[Deposit] | None:
+    def _deposit(self, poll: Op, execution: Execution, step: int, access: Access) -> list[Deposit] | None:
         """Return what one access of a step leaves, if it is known: nothing, or the tile."""
-        op = trail.ops[step]
+        op = execution.ops[step]
         issue = op
         if op.kind == LAND:
-            previous = trail.previous[step]
+            previous = execution.previous[step]
             assert previous is not None  # noqa: S101 - for the type checker: what lands was issued
-            issue = trail.ops[previous]
+            issue = execution.ops[previous]
         if (op.deferred or op.kind == LAND) and op.actor.rank == poll.actor.rank:
             return None
         if op.deferred:

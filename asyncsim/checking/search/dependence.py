@@ -17,7 +17,7 @@ overflow), and where the cell wraps no wait is monotone.
 
 Where an actor sees its own writes before they land, what it reads meets them when they are issued,
 and what it adds to memory of its own rank stands in one queue with the stores of that rank: see
-`Relation.eyes_meet`.
+`Dependence.order_is_visible`.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ if TYPE_CHECKING:
     from asyncsim.trace.op import Op
     from asyncsim.trace.region import Access, Cell
 
-Place = tuple[str, int]
+Location = tuple[str, int]
 """A window of a rank, or a cell, by its slot. Operations without a common place do not depend on each other."""
 
 _CHANGING = (NOTIFY, PUT_SIGNAL, LAND)
 _RISING, _FALLING = ("Ge", "Gt"), ("Le", "Lt")
 
 
-class Relation:
-    """The relation of one search.
+class Dependence:
+    """The dependence of one search.
 
     Args:
         model: the memory model.
@@ -65,9 +65,9 @@ class Relation:
     Attributes:
         forwards: an actor sees its own changes before they land.
         tight: the slots of cells whose range some execution can leave; grows while searching.
-        lowered: the slots of cells that are waited for from above by who adds to them as it passes: a consuming
+        added_by_waits: the slots of cells that are waited for from above by who adds to them as it passes: a consuming
             wait of less than nothing; grows while searching.
-        adding: the actors that add, late, to memory or to a cell of their own rank, each with the
+        own_adds: the actors that add, late, to memory or to a cell of their own rank, each with the
             place; grows while searching.
 
     """
@@ -76,10 +76,10 @@ class Relation:
         self.model = model
         self.forwards = model.late and model.forwarding
         self.tight: set[int] = set()
-        self.lowered: set[int] = set()
-        self.adding: set[tuple[str, Place]] = set()
+        self.added_by_waits: set[int] = set()
+        self.own_adds: set[tuple[str, Location]] = set()
 
-    def dependent(self, a: Op, b: Op) -> bool:
+    def are_dependent(self, a: Op, b: Op) -> bool:
         """Say whether the two, of different actors, may not commute, or one may enable or disable the other.
 
         Args:
@@ -87,27 +87,29 @@ class Relation:
             b: one of another actor.
 
         """
-        if (_only_looks(a) and self.sees_at_issue(a, b)) or (_only_looks(b) and self.sees_at_issue(b, a)):
+        if (_only_reads_cell(a) and self.sees_before_landing(a, b)) or (
+            _only_reads_cell(b) and self.sees_before_landing(b, a)
+        ):
             return False
-        if conflict(a, b) or _sums_depend(a, b) or self.eyes_meet(a, b) or self.eyes_meet(b, a):
+        if conflict(a, b) or _sums_depend(a, b) or self.order_is_visible(a, b) or self.order_is_visible(b, a):
             return True
-        if _meet_at_quiet(a, b) or _meet_at_quiet(b, a):
+        if _quiet_awaits(a, b) or _quiet_awaits(b, a):
             return True
         if not both_add(a, b):
             return False
-        return self.may_overflow(a) or self._take_away(a, b)
+        return self.may_overflow(a) or self._both_withdraw(a, b)
 
-    def _take_away(self, a: Op, b: Op) -> bool:
+    def _both_withdraw(self, a: Op, b: Op) -> bool:
         """Say whether both of two adds go against what a consuming wait of their cell waits for."""
         cell = a.cell
         assert cell is not None  # noqa: S101 - for the type checker: who adds has a cell
-        return max(a.amount, b.amount) < 0 or (cell.slot in self.lowered and min(a.amount, b.amount) > 0)
+        return max(a.amount, b.amount) < 0 or (cell.slot in self.added_by_waits and min(a.amount, b.amount) > 0)
 
     def may_overflow(self, op: Op) -> bool:
         """Say whether the cell of an operation can leave its range and does not wrap: then an order may end the run."""
         return op.cell is not None and op.cell.slot in self.tight and not op.cell.wrap
 
-    def sees_at_issue(self, op: Op, landing: Op) -> bool:
+    def sees_before_landing(self, op: Op, landing: Op) -> bool:
         """Say whether `landing` brings a signal that the actor of `op` has seen since it issued it itself.
 
         A signal that is queued behind a copy it has not.
@@ -117,9 +119,9 @@ class Relation:
             landing: an operation, perhaps a landing.
 
         """
-        return self.forwards and _carries_signal(landing) and _issuer(landing) == op.actor.name
+        return self.forwards and _carries_signal(landing) and _issuer_of(landing) == op.actor.name
 
-    def eyes_meet(self, a: Op, b: Op) -> bool:
+    def order_is_visible(self, a: Op, b: Op) -> bool:
         """Say whether a rank can tell in which order `a` and `b` came, though what they do is not there yet.
 
         That is so for what lands late at its own place and a local store of another stream there: of the
@@ -135,17 +137,17 @@ class Relation:
         """
         if a.actor.rank != b.actor.rank:
             return False
-        if _lands_at_home(a) and b.deferred and b.accesses and stores_locally(b):
-            return _any_conflict(a.accesses[-1:], b.accesses[-1:])
+        if _lands_on_own_rank(a) and b.deferred and b.accesses and stores_locally(b):
+            return _some_conflict(a.accesses[-1:], b.accesses[-1:])
         if not self.forwards:
             return False
-        if a.kind == FETCH and b.deferred and _issuer(a) == b.actor.name and not b.late:
-            return _any_conflict(a.accesses, b.accesses[-1:])
-        if b.kind == LAND and b.link == LOCAL and (_issuer(a), places_of(b)[0]) in self.adding:
-            return not a.late and _any_conflict([access for access in a.accesses if access.mode == READ], b.accesses)
+        if a.kind == FETCH and b.deferred and _issuer_of(a) == b.actor.name and not b.late:
+            return _some_conflict(a.accesses, b.accesses[-1:])
+        if b.kind == LAND and b.link == LOCAL and (_issuer_of(a), locations_of(b)[0]) in self.own_adds:
+            return not a.late and _some_conflict([access for access in a.accesses if access.mode == READ], b.accesses)
         return False
 
-    def orders(self, earlier: Op, later: Op) -> bool:
+    def is_ordered(self, earlier: Op, later: Op) -> bool:
         """Say whether two operations of different actors that were executed in this order happened in this order.
 
         Args:
@@ -153,7 +155,7 @@ class Relation:
             later: one that was executed after it.
 
         """
-        if not self.dependent(earlier, later):
+        if not self.are_dependent(earlier, later):
             return False
         if earlier.kind == WAIT and not earlier.consume:
             return self.may_disable(later, earlier)
@@ -171,7 +173,7 @@ class Relation:
             return True
         if changes_cell(op) and op.how == SET:
             # What the waiting actor has added itself may stand on top of what is set.
-            on_top = op.cell is not None and (wait.actor.name, ("cell", op.cell.slot)) in self.adding
+            on_top = op.cell is not None and (wait.actor.name, ("cell", op.cell.slot)) in self.own_adds
             return on_top or not COMPARE[wait.how](op.amount, wait.amount)
         change = change_of(op)
         if op.cell is not None and op.cell.wrap and op.cell.slot in self.tight:
@@ -182,7 +184,7 @@ class Relation:
             return change > 0
         return change != 0
 
-    def may_hold(self, wait: Op, value: int, others: Iterable[Op]) -> bool:
+    def wait_may_pass(self, wait: Op, value: int, others: Iterable[Op]) -> bool:
         """Say whether `wait` could pass when some of `others`, all on its cell, come on top of `value`.
 
         It may say yes where the answer is no: which of them can come together is not looked at.
@@ -193,12 +195,12 @@ class Relation:
             others: operations that change that cell.
 
         """
-        bases, low, high = _reach(value, others)
+        bases, low, high = _value_range(value, others)
         if wait.cell is not None and wait.cell.wrap and wait.cell.slot in self.tight and low < high:
             return True
-        return any(_holds_within(wait.how, wait.amount, base + low, base + high) for base in bases)
+        return any(_passes_within(wait.how, wait.amount, base + low, base + high) for base in bases)
 
-    def tighten(self, starts: Sequence[int], ops: Sequence[Op]) -> bool:
+    def refine(self, starts: Sequence[int], ops: Sequence[Op]) -> bool:
         """Note the cells that the executed operations could take out of their range; say whether anything is new.
 
         As long as there is none, no order of these operations leaves a range. Note likewise who adds to
@@ -209,7 +211,9 @@ class Relation:
             ops: the operations of an execution.
 
         """
-        adding = {(op.actor.name, place) for op in ops if self.forwards for place in _adds_to_own(op)}
+        own_adds = {
+            (op.actor.name, location) for op in ops if self.forwards for location in _own_locations_added_to(op)
+        }
         cells: dict[int, Cell] = {}
         changing: dict[int, list[Op]] = {}
         for op in ops:
@@ -218,18 +222,18 @@ class Relation:
                 changing.setdefault(op.cell.slot, []).append(op)
         found = set()
         for slot, changes in changing.items():
-            bases, low, high = _reach(starts[slot], changes)
+            bases, low, high = _value_range(starts[slot], changes)
             if max(bases) + high > cells[slot].high or min(bases) + low < cells[slot].low:
                 found.add(slot)
-        lowered = {op.cell.slot for op in ops if op.consume and op.amount < 0 and op.cell is not None}
-        new = not found <= self.tight or not adding <= self.adding or not lowered <= self.lowered
+        added_by_waits = {op.cell.slot for op in ops if op.consume and op.amount < 0 and op.cell is not None}
+        new = not found <= self.tight or not own_adds <= self.own_adds or not added_by_waits <= self.added_by_waits
         self.tight |= found
-        self.lowered |= lowered
-        self.adding |= adding
+        self.added_by_waits |= added_by_waits
+        self.own_adds |= own_adds
         return new
 
 
-def can_be_kept(op: Op) -> bool:
+def can_be_disabled(op: Op) -> bool:
     """Say whether an operation can be ready, and then no longer, without having been executed."""
     return op.kind in (WAIT, POLL) or is_rank_quiet(op)
 
@@ -239,16 +243,16 @@ def is_rank_quiet(op: Op) -> bool:
     return op.kind == QUIET and op.link == WHOLE_RANK
 
 
-def _meet_at_quiet(quiet: Op, issue: Op) -> bool:
+def _quiet_awaits(quiet: Op, issue: Op) -> bool:
     """Say whether one waits for what the other, of another stream of its rank, leaves under way."""
     return is_rank_quiet(quiet) and issue.deferred and issue.actor.rank == quiet.actor.rank
 
 
-def _only_looks(op: Op) -> bool:
+def _only_reads_cell(op: Op) -> bool:
     return op.kind == TEST or (op.kind == WAIT and not op.consume)
 
 
-def _issuer(op: Op) -> str:
+def _issuer_of(op: Op) -> str:
     """Return the name of the actor whose operation it is, or whose landing."""
     return op.actor.name.partition(">")[0]
 
@@ -258,7 +262,7 @@ def _carries_signal(landing: Op) -> bool:
     return landing.actor.wire and landing.cell is not None and landing.link != QUEUED
 
 
-def _lands_at_home(op: Op) -> bool:
+def _lands_on_own_rank(op: Op) -> bool:
     """Say whether an issue leaves data to land at its own rank that the rank does not see before."""
     if not op.deferred or not op.accesses:
         return False
@@ -266,19 +270,19 @@ def _lands_at_home(op: Op) -> bool:
     return target.mode != READ and target.region.owner == op.actor.rank and not stores_locally(op)
 
 
-def _adds_to_own(op: Op) -> list[Place]:
+def _own_locations_added_to(op: Op) -> list[Location]:
     """Return the place at its own rank that an issue adds to, if it does: that lands late though it is near."""
     if not op.deferred:
         return []
-    places: list[Place] = []
+    locations: list[Location] = []
     if op.accesses and op.accesses[-1].mode == ADD and op.accesses[-1].region.owner == op.actor.rank:
-        places.append(("window", op.accesses[-1].region.slot))
+        locations.append(("window", op.accesses[-1].region.slot))
     if op.cell is not None and op.how != SET and op.cell.owner == op.actor.rank:
-        places.append(("cell", op.cell.slot))
-    return places
+        locations.append(("cell", op.cell.slot))
+    return locations
 
 
-def _any_conflict(some: Iterable[Access], others: Sequence[Access]) -> bool:
+def _some_conflict(some: Iterable[Access], others: Sequence[Access]) -> bool:
     return any(accesses_conflict(one, other) for one in some for other in others)
 
 
@@ -294,24 +298,24 @@ def _sums_depend(a: Op, b: Op) -> bool:
     )
 
 
-def places_of(op: Op, *, looks: bool = False) -> list[Place]:
-    """Return where an operation can be met by another one; with `looks`, where it meets others.
+def locations_of(op: Op, *, seeking: bool = False) -> list[Location]:
+    """Return where an operation can be met by another one; with `seeking`, where it meets others.
 
     The two differ for a quiet of a whole rank alone, which meets what the rank issues, and no other quiet.
 
     Args:
         op: an operation.
-        looks: give the places where it meets others.
+        seeking: give the locations where it meets others.
 
     """
-    places = [("window", slot) for slot in dict.fromkeys(access.region.slot for access in op.accesses)]
+    locations = [("window", slot) for slot in dict.fromkeys(access.region.slot for access in op.accesses)]
     if op.cell is not None:
-        places.append(("cell", op.cell.slot))
+        locations.append(("cell", op.cell.slot))
     if op.deferred:
-        places.append(("quiets" if looks else "issues", op.actor.rank))
+        locations.append(("quiets" if seeking else "issues", op.actor.rank))
     elif is_rank_quiet(op):
-        places.append(("issues" if looks else "quiets", op.actor.rank))
-    return places
+        locations.append(("issues" if seeking else "quiets", op.actor.rank))
+    return locations
 
 
 def changes_cell(op: Op) -> bool:
@@ -353,7 +357,7 @@ def value_after(value: int, op: Op) -> int:
     return op.cell.wrapped(value) if op.cell is not None and op.cell.wrap else value
 
 
-def holds(wait: Op, value: int) -> bool:
+def wait_passes(wait: Op, value: int) -> bool:
     """Say whether a wait can pass at this value.
 
     Args:
@@ -364,7 +368,7 @@ def holds(wait: Op, value: int) -> bool:
     return COMPARE[wait.how](value, wait.amount)
 
 
-def _reach(value: int, ops: Iterable[Op]) -> tuple[list[int], int, int]:
+def _value_range(value: int, ops: Iterable[Op]) -> tuple[list[int], int, int]:
     """Return the values that counting can start from, and how far down and up from there it can go."""
     bases, low, high = [value], 0, 0
     for op in ops:
@@ -377,7 +381,7 @@ def _reach(value: int, ops: Iterable[Op]) -> tuple[list[int], int, int]:
     return bases, low, high
 
 
-def _holds_within(how: str, amount: int, low: int, high: int) -> bool:
+def _passes_within(how: str, amount: int, low: int, high: int) -> bool:
     """Say whether some integer from `low` to `high` compares so with `amount`."""
     if how == "Eq":
         return low <= amount <= high

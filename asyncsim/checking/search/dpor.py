@@ -29,11 +29,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.search.coenabled import Meetings
+from asyncsim.checking.search.coenabled import CoenabledPairs
 from asyncsim.checking.search.contents import Contents
-from asyncsim.checking.search.dependence import Relation, can_be_kept, holds
-from asyncsim.checking.search.execution import Trail, members
-from asyncsim.checking.search.prefixes import Learnt, Prefix, Step
+from asyncsim.checking.search.dependence import Dependence, can_be_disabled, wait_passes
+from asyncsim.checking.search.execution import Execution, members
+from asyncsim.checking.search.prefixes import Decision, Prefix, Refinement
 from asyncsim.trace.errors import DivergenceError
 from asyncsim.trace.late import model_of
 from asyncsim.trace.op import LAND, NOTIFY, POLL, WAIT
@@ -45,60 +45,60 @@ if TYPE_CHECKING:
     from asyncsim.trace.op import Op
 
 
-def starts_of(case: Case) -> list[int]:
+def initial_cells(case: Case) -> list[int]:
     """Return the values of all cells at the start, by slot."""
     return [signal.start for signal in case.world.signals for _ in range(signal.cells_a_rank * case.ranks)]
 
 
-class Branching:
+class Node:
     """A state on the way, and who goes next there.
 
     Args:
         ready: who could go, and with which operation, by name.
-        asleep: those of them whose going next was explored elsewhere, with their operations.
+        sleep_set: those of them whose going next was explored elsewhere, with their operations.
 
     Attributes:
-        planned: who has to go next in some execution, in the order in which that was found out.
+        source_set: who has to go next in some execution, in the order in which that was found out.
         chosen: who goes next in the present one.
         done: who did in an earlier one.
 
     """
 
-    __slots__ = ("asleep", "chosen", "done", "planned", "ready")
+    __slots__ = ("chosen", "done", "ready", "sleep_set", "source_set")
 
-    def __init__(self, ready: dict[str, Op], asleep: dict[str, Op]) -> None:
+    def __init__(self, ready: dict[str, Op], sleep_set: dict[str, Op]) -> None:
         self.ready = ready
-        self.asleep = asleep
-        self.planned: list[str] = []
+        self.sleep_set = sleep_set
+        self.source_set: list[str] = []
         self.done: list[str] = []
         self.chosen = ""
 
-    def plan(self, actors: Iterable[str]) -> None:
+    def branch_to(self, actors: Iterable[str]) -> None:
         """Let each of the actors go next in some execution."""
-        self.planned += [actor for actor in actors if actor in self.ready and actor not in self.planned]
+        self.source_set += [actor for actor in actors if actor in self.ready and actor not in self.source_set]
 
-    def plan_one(self, actors: Sequence[str]) -> None:
+    def branch_to_one_of(self, actors: Sequence[str]) -> None:
         """Let any of the actors go next, if none of them does so far; one that is asleep costs nothing."""
-        if not any(actor in self.planned for actor in actors):
-            self.plan(sorted(actors, key=lambda actor: actor not in self.asleep)[:1])
+        if not any(actor in self.source_set for actor in actors):
+            self.branch_to(sorted(actors, key=lambda actor: actor not in self.sleep_set)[:1])
 
-    def turn(self) -> bool:
+    def choose_next(self) -> bool:
         """Choose the next one that is planned and awake; say whether there is one."""
         self.done.append(self.chosen)
-        left = (actor for actor in self.planned if actor not in self.done and actor not in self.asleep)
+        left = (actor for actor in self.source_set if actor not in self.done and actor not in self.sleep_set)
         self.chosen = next(left, "")
         return bool(self.chosen)
 
     @property
-    def width(self) -> int:
+    def branches(self) -> int:
         """How many branches there are, as far as is known."""
-        return sum(actor not in self.asleep for actor in self.planned)
+        return sum(actor not in self.sleep_set for actor in self.source_set)
 
-    def asleep_after(self, relation: Relation) -> dict[str, Op]:
+    def sleep_set_after(self, dependence: Dependence) -> dict[str, Op]:
         """Return who stays asleep when the chosen one has gone."""
         op = self.ready[self.chosen]
-        sleepers = {**self.asleep, **{actor: self.ready[actor] for actor in self.done}}
-        return {actor: other for actor, other in sleepers.items() if not relation.dependent(other, op)}
+        sleepers = {**self.sleep_set, **{actor: self.ready[actor] for actor in self.done}}
+        return {actor: other for actor, other in sleepers.items() if not dependence.are_dependent(other, op)}
 
 
 class Tree:
@@ -110,33 +110,33 @@ class Tree:
 
     Attributes:
         over: nothing is left.
-        outgrown: the search has learnt what its prefix does not know, and is over.
-        meetings: the races of the executions that were made.
+        outdated: the search has learnt what its prefix does not know, and is over.
+        coenabled: the races of the executions that were made.
 
     """
 
     def __init__(self, case: Case, prefix: Prefix | None = None) -> None:
-        self.starts = starts_of(case)
+        self.starts = initial_cells(case)
         """The values of the cells at the start, by slot."""
-        self.relation = Relation(model_of(case.memory))
-        self.path: list[Branching] = []
-        self.trail = Trail(self.relation, self.starts)
+        self.dependence = Dependence(model_of(case.memory))
+        self.path: list[Node] = []
+        self.execution = Execution(self.dependence, self.starts)
         self._contents = Contents(case)
-        self.meetings = Meetings(forwards=self.relation.forwards)
-        self.redundant = self.over = self.outgrown = False
-        self._fresh = True
-        self._shared = 0  # so many steps were taken apart after an earlier execution
+        self.coenabled = CoenabledPairs(forwards=self.dependence.forwards)
+        self.redundant = self.over = self.outdated = False
+        self._is_first = True
+        self._shared_steps = 0  # so many steps were taken apart after an earlier execution
         self._prefix = prefix
-        self._given: tuple[Step, ...] = ()
-        self._floor = 0  # nothing is planned before this step
+        self._prescribed: tuple[Decision, ...] = ()
+        self._prefix_length = 0  # nothing is planned before this step
         if prefix is not None:
-            self.relation.tight |= prefix.learnt.tight
-            self.relation.adding |= prefix.learnt.adding
-            self.relation.lowered |= prefix.learnt.lowered
-            self._given = prefix.fixed + prefix.path
-            self._floor = len(prefix.fixed)
+            self.dependence.tight |= prefix.refinement.tight
+            self.dependence.own_adds |= prefix.refinement.own_adds
+            self.dependence.added_by_waits |= prefix.refinement.added_by_waits
+            self._prescribed = prefix.fixed + prefix.path
+            self._prefix_length = len(prefix.fixed)
 
-    def arrive(self, step: int, ready: Sequence[Op]) -> Branching | None:
+    def node_at(self, step: int, ready: Sequence[Op]) -> Node | None:
         """Return the state at this step of the present execution; None once nobody is awake.
 
         All that can come then was explored elsewhere. The execution goes on to its end all the same,
@@ -152,25 +152,25 @@ class Tree:
             return self.path[step]
         if self.redundant:
             return None
-        if step < len(self._given):
-            return self._resume(self._given[step], step, ready)
-        asleep = self._asleep()
-        awake = [op for op in ready if op.actor.name not in asleep]
+        if step < len(self._prescribed):
+            return self._restored_node(self._prescribed[step], step, ready)
+        sleep_set = self._sleep_set()
+        awake = [op for op in ready if op.actor.name not in sleep_set]
         if not awake:
             self.redundant = True
             return None
-        state = Branching({op.actor.name: op for op in ready}, asleep)
-        state.chosen = self.first(awake)
-        state.planned.append(state.chosen)
+        state = Node({op.actor.name: op for op in ready}, sleep_set)
+        state.chosen = self.preferred(awake)
+        state.source_set.append(state.chosen)
         self.path.append(state)
         return state
 
-    def _asleep(self) -> dict[str, Op]:
-        return self.path[-1].asleep_after(self.relation) if self.path else {}
+    def _sleep_set(self) -> dict[str, Op]:
+        return self.path[-1].sleep_set_after(self.dependence) if self.path else {}
 
-    def _resume(self, given: Step, step: int, ready: Sequence[Op]) -> Branching:
-        state = Branching({op.actor.name: op for op in ready}, self._asleep())
-        state.chosen, state.done, state.planned = given.chosen, list(given.done), list(given.planned)
+    def _restored_node(self, given: Decision, step: int, ready: Sequence[Op]) -> Node:
+        state = Node({op.actor.name: op for op in ready}, self._sleep_set())
+        state.chosen, state.done, state.source_set = given.chosen, list(given.done), list(given.source_set)
         missing = [name for name in (state.chosen, *state.done) if name not in state.ready]
         if missing:
             now = ", ".join(state.ready)
@@ -186,85 +186,90 @@ class Tree:
             cut_short: its last step ended it, while others could have gone on.
 
         """
-        fresh, self._fresh = self._fresh, False
+        fresh, self._is_first = self._is_first, False
         self.redundant = False
-        self._given = ()
-        if self.relation.tighten(self.starts, self.trail.ops):
+        self._prescribed = ()
+        if self.dependence.refine(self.starts, self.execution.ops):
             if self._prefix is not None:
-                self.outgrown = self.over = True
+                self.outdated = self.over = True
                 return False
-            if not self._start_over(fresh=fresh):
+            if not self._restart(fresh=fresh):
                 return True
-        if cut_short and self._floor < len(self.path) == len(self.trail.ops):
-            self.path[-1].plan(self.path[-1].ready)
-        self._take_apart(waiting)
-        while len(self.path) > self._floor and not self.path[-1].turn():
+        if cut_short and self._prefix_length < len(self.path) == len(self.execution.ops):
+            self.path[-1].branch_to(self.path[-1].ready)
+        self._reverse_races(waiting)
+        while len(self.path) > self._prefix_length and not self.path[-1].choose_next():
             self.path.pop()
-        self._shared = max(len(self.path) - 1, 0)
-        self.trail.cut(self._shared)
-        self.over = len(self.path) <= self._floor
+        self._shared_steps = max(len(self.path) - 1, 0)
+        self.execution.truncate(self._shared_steps)
+        self.over = len(self.path) <= self._prefix_length
         return not self.over
 
     @property
-    def learnt(self) -> Learnt:
+    def refinement(self) -> Refinement:
         """What the search knows of the case."""
-        relation = self.relation
-        return Learnt(frozenset(relation.tight), frozenset(relation.adding), frozenset(relation.lowered))
+        dependence = self.dependence
+        return Refinement(
+            frozenset(dependence.tight), frozenset(dependence.own_adds), frozenset(dependence.added_by_waits)
+        )
 
     @property
     def rest(self) -> Prefix | None:
         """What is left of the search below its prefix; None if nothing is."""
         if self._prefix is None or self.over:
             return None
-        if self._given or not self.path:  # its first execution did not come to its end
+        if self._prescribed or not self.path:  # its first execution did not come to its end
             return self._prefix
-        path = [Step(state.chosen, tuple(state.done), tuple(state.planned)) for state in self.path[self._floor :]]
-        return Prefix(self._prefix.learnt, self._prefix.fixed, tuple(path))
+        path = [
+            Decision(state.chosen, tuple(state.done), tuple(state.source_set))
+            for state in self.path[self._prefix_length :]
+        ]
+        return Prefix(self._prefix.refinement, self._prefix.fixed, tuple(path))
 
-    def _start_over(self, *, fresh: bool) -> bool:
-        """Order the steps anew by a relation that has changed; say whether this execution can still be used."""
+    def _restart(self, *, fresh: bool) -> bool:
+        """Order the steps anew by a dependence that has changed; say whether this execution can still be used."""
         if not fresh:  # what was concluded from earlier executions may be wrong
             self.path.clear()
-            self.trail.cut(0)
-            self.meetings.found.clear()
-            self._fresh, self._shared = True, 0
+            self.execution.truncate(0)
+            self.coenabled.pairs.clear()
+            self._is_first, self._shared_steps = True, 0
             return False
-        ops = list(self.trail.ops)
-        self.trail.cut(0)
+        ops = list(self.execution.ops)
+        self.execution.truncate(0)
         for op, state in zip(ops, self.path, strict=True):  # nobody sleeps in the first execution
-            self.trail.extend(op, tuple(state.ready.values()))
+            self.execution.extend(op, tuple(state.ready.values()))
         return True
 
-    def _take_apart(self, waiting: Sequence[Op]) -> None:
+    def _reverse_races(self, waiting: Sequence[Op]) -> None:
         """Plan what the races of the present execution ask for."""
-        self.meetings.take(self.trail, self._shared)
-        for step, op in enumerate(self.trail.ops):
-            if can_be_kept(op):
-                self._undo_before_wait(op, step)
-            elif step >= self._shared:
-                for other in self._on_path(self.trail.races[step]):
-                    past = self.trail.before[step] & self.trail.since(other)
-                    self._plan_towards(other, past, op.actor.name)
+        self.coenabled.add_execution(self.execution, self._shared_steps)
+        for step, op in enumerate(self.execution.ops):
+            if can_be_disabled(op):
+                self._reverse_before_wait(op, step)
+            elif step >= self._shared_steps:
+                for other in self._on_path(self.execution.races[step]):
+                    past = self.execution.happened_before[step] & self.execution.steps_after(other)
+                    self._branch_towards(other, past, op.actor.name)
         for op in waiting:
-            if can_be_kept(op):
-                self._undo_before_wait(op, None)
+            if can_be_disabled(op):
+                self._reverse_before_wait(op, None)
 
     @property
-    def explored(self) -> float:
+    def explored_share(self) -> float:
         """The share of the tree that lies behind, if all branches of a state are alike (Knuth's assumption)."""
         share, part = 0.0, 1.0
-        for state in self.path[self._floor :]:
-            part /= max(state.width, 1)
+        for state in self.path[self._prefix_length :]:
+            part /= max(state.branches, 1)
             share += part * len(state.done)
         return 1.0 if self.over else share
 
-    def first(self, awake: Sequence[Op]) -> str:
+    def preferred(self, awake: Sequence[Op]) -> str:
         """Choose who goes first in a new state: a plain wait, else who has done least, a notify last.
 
         Any choice is right. With this one a wait passes on as little as it needs, so that few adds
         before it turn out not to have been needed.
         """
-        counts = self.trail.counts
+        counts = self.execution.counts
 
         def key(op: Op) -> tuple[bool, int, bool, int]:
             plain = op.kind == WAIT and not op.consume
@@ -275,14 +280,14 @@ class Tree:
         return min(awake, key=key).actor.name
 
     def _on_path(self, steps: Iterable[int]) -> list[int]:
-        return [step for step in steps if self._floor <= step < len(self.path)]
+        return [step for step in steps if self._prefix_length <= step < len(self.path)]
 
-    def _plan_towards(self, step: int, past: int, actor: str) -> None:
+    def _branch_towards(self, step: int, past: int, actor: str) -> None:
         """Before `step`, plan a first step of `past`, at the end of which `actor` goes."""
-        first = list(self.trail.first(past))
-        self.path[step].plan_one(first or [actor])
+        first = list(self.execution.initials(past))
+        self.path[step].branch_to_one_of(first or [actor])
 
-    def _undo_before_wait(self, wait: Op, step: int | None) -> None:
+    def _reverse_before_wait(self, wait: Op, step: int | None) -> None:
         """Plan what lets a wait pass without one of the operations before it on its cell.
 
         Args:
@@ -290,32 +295,32 @@ class Tree:
             step: when it passed; None if it still stood there at the end.
 
         """
-        trail = self.trail
-        blurred = wait.kind != POLL and trail.is_blurred(wait)
-        previous = trail.last_of(wait.actor.name) if step is None else trail.previous[step]
-        needed = 0 if previous is None else trail.before[previous] | 1 << previous
-        for other in self._on_path(trail.met_by(wait)):
+        execution = self.execution
+        blurred = wait.kind != POLL and execution.is_value_uncertain(wait)
+        previous = execution.last_step_of(wait.actor.name) if step is None else execution.previous[step]
+        needed = 0 if previous is None else execution.happened_before[previous] | 1 << previous
+        for other in self._on_path(execution.steps_of_others_at(wait)):
             if step is not None and other > step:
                 continue
-            op = trail.ops[other]
-            disabling = self.relation.dependent(op, wait) and self.relation.may_disable(op, wait)
+            op = execution.ops[other]
+            disabling = self.dependence.are_dependent(op, wait) and self.dependence.may_disable(op, wait)
             if disabling and not needed >> other & 1:
                 certain = needed
-            elif not disabling and step is not None and other in trail.races[step]:
-                certain = trail.before[step] & ~(1 << other)
+            elif not disabling and step is not None and other in execution.races[step]:
+                certain = execution.happened_before[step] & ~(1 << other)
             else:
                 continue
-            since = trail.since(other)
-            free = trail.free_of(since, other, step)
-            passes = None if blurred else self._passes(wait, other, certain, free)
+            since = execution.steps_after(other)
+            free = execution.steps_independent_of(since, other, step)
+            passes = None if blurred else self._wait_passes(wait, other, certain, free)
             if passes and (wait.kind == POLL or not disabling):
-                self._plan_towards(other, certain & since, wait.actor.name)
+                self._branch_towards(other, certain & since, wait.actor.name)
             elif passes is not False:
-                self.path[other].plan(trail.first(free))
+                self.path[other].branch_to(execution.initials(free))
                 if previous is None or previous < other:
-                    self.path[other].plan([wait.actor.name])
+                    self.path[other].branch_to([wait.actor.name])
 
-    def _passes(self, wait: Op, other: int, certain: int, free: int) -> bool | None:
+    def _wait_passes(self, wait: Op, other: int, certain: int, free: int) -> bool | None:
         """Say whether a wait passes in the place of step `other`; None: it may, if others come before it.
 
         Args:
@@ -325,15 +330,15 @@ class Tree:
             free: what may have been done besides, since it comes neither after `other` nor after the wait.
 
         """
-        trail, cell = self.trail, wait.cell
-        earlier, later, free = (1 << other) - 1, certain & trail.since(other), free & ~certain
+        execution, cell = self.execution, wait.cell
+        earlier, later, free = (1 << other) - 1, certain & execution.steps_after(other), free & ~certain
         if cell is None:
-            if self._contents.passes(wait, trail, earlier, later):
+            if self._contents.passes(wait, execution, earlier, later):
                 return True
-            return False if self._contents.passes(wait, trail, earlier, later, free) is False else None
-        value = trail.value(cell.slot, earlier | later, wait)
-        if holds(wait, value):
+            return False if self._contents.passes(wait, execution, earlier, later, free) is False else None
+        value = execution.cell_value(cell.slot, earlier | later, wait)
+        if wait_passes(wait, value):
             return True
-        helpful = members(trail.at(("cell", cell.slot)) & free)
-        foreign = [trail.ops[n] for n in helpful if not self.relation.sees_at_issue(wait, trail.ops[n])]
-        return None if self.relation.may_hold(wait, value, foreign) else False
+        helpful = members(execution.steps_at(("cell", cell.slot)) & free)
+        foreign = [execution.ops[n] for n in helpful if not self.dependence.sees_before_landing(wait, execution.ops[n])]
+        return None if self.dependence.wait_may_pass(wait, value, foreign) else False

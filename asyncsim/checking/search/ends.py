@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.search.exhaust import Exhausting
-from asyncsim.checking.search.prefixes import Learnt, Prefix, Step
+from asyncsim.checking.search.exhaust import ExhaustiveSearch
+from asyncsim.checking.search.prefixes import Decision, Prefix, Refinement
 from asyncsim.trace.errors import DivergenceError
 from asyncsim.trace.event import STOPPED
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from asyncsim.checking.diagnose.outcome import Judge
-    from asyncsim.checking.search.exhaust import Exhausted
+    from asyncsim.checking.search.exhaust import ExhaustiveResult
     from asyncsim.checking.search.shard import Failure
     from asyncsim.machine.case import Run
 
@@ -29,7 +29,7 @@ NOT_FOLLOWED = "the two orders were not followed to all their ends"
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class EndState:
     """An execution, by its end.
 
     Args:
@@ -45,7 +45,7 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class OrderEffect:
     """What the ends of two orders showed.
 
     Args:
@@ -58,22 +58,22 @@ class Shown:
 
     harmful: bool | None
     words: str
-    end: End | None = None
+    end: EndState | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Followed:
     """One order: how it was explored, and the first execution with each end."""
 
-    explored: Exhausted
-    ends: dict[str, End]
+    explored: ExhaustiveResult
+    ends: dict[str, EndState]
 
-    def beside(self, other: _Followed) -> list[End]:
+    def ends_missing_in(self, other: _Followed) -> list[EndState]:
         """Return the ends that the other order has not, if all of those were seen."""
         return [end for key, end in self.ends.items() if other.explored.complete and key not in other.ends]
 
 
-class Ends:
+class OrderComparison:
     """Follows orders.
 
     Args:
@@ -90,11 +90,11 @@ class Ends:
         self._judge = judge
         self._budget = budget
 
-    async def of(self, together: Sequence[str], first: str, second: str) -> Shown:
+    async def compare(self, choices: Sequence[str], first: str, second: str) -> OrderEffect:
         """Compare the ends of two orders.
 
         Args:
-            together: the choices after which both operations are next.
+            choices: the choices after which both operations are next.
             first: whose operation goes first in the fair run.
             second: whose goes first in the other order.
 
@@ -104,58 +104,58 @@ class Ends:
         """
         before = self.executions
         try:
-            here = await self._below((*together, first, second))
-            there = None if here is None else await self._below((*together, second, first))
+            here = await self._explore_after((*choices, first, second))
+            there = None if here is None else await self._explore_after((*choices, second, first))
         except DivergenceError:
             here = there = None  # the one keeps the other from going on
         if here is None or there is None:
-            return Shown(None, NOT_FOLLOWED)
+            return OrderEffect(None, NOT_FOLLOWED)
         made = self.executions - before
         if here.ends.keys() != there.ends.keys() and (shown := self._differ(here, there)) is not None:
             return shown
         if not (here.explored.complete and there.explored.complete):
-            return Shown(None, f"{NOT_FOLLOWED}, but {made} executions of them, which show no difference")
+            return OrderEffect(None, f"{NOT_FOLLOWED}, but {made} executions of them, which show no difference")
         if here.ends.keys() != there.ends.keys():
-            return Shown(None, "the order of the fair run has ends that the other has not")
+            return OrderEffect(None, "the order of the fair run has ends that the other has not")
         if here.explored.contents != there.explored.contents:
             words = "the outputs are the same in both orders, but the windows end with other contents"
-            return Shown(True if self._judge.silent else None, words)
+            return OrderEffect(True if self._judge.silent else None, words)
         words = f"the same bits in both orders, each followed to all its ends ({made} executions)"
-        return Shown(False, words)  # noqa: FBT003
+        return OrderEffect(False, words)  # noqa: FBT003
 
-    async def _below(self, choices: Sequence[str]) -> _Followed | None:
+    async def _explore_after(self, choices: Sequence[str]) -> _Followed | None:
         """Explore all that can follow these choices, from what is learnt of the case on the way; None: no budget."""
-        learnt = Learnt()
+        refinement = Refinement()
         while self.executions < self._budget:
-            ends: dict[str, End] = {}
-            prefix = Prefix(learnt, tuple(map(Step, choices)))
-            exploring = Exhausting(self._judge.case, self._judge, partial(self._note, ends), prefix=prefix)
+            ends: dict[str, EndState] = {}
+            prefix = Prefix(refinement, tuple(map(Decision, choices)))
+            exploring = ExhaustiveSearch(self._judge.case, self._judge, partial(self._note, ends), prefix=prefix)
             found = await exploring.run(self._budget - self.executions)
             self.executions += found.executions
             if found.interrupted:
                 raise KeyboardInterrupt
-            if not exploring.outgrown:
+            if not exploring.outdated:
                 raised = [failure for failure in found.failures if failure.ending == STOPPED]
                 return _Followed(found, ends | {each.finding.why: _raised(each) for each in raised})
-            learnt |= exploring.learnt
+            refinement |= exploring.refinement
         return None
 
-    def _note(self, ends: dict[str, End], run: Run) -> None:
-        ends.setdefault(f"{run.ending} {self._judge.digests(run)}", End(tuple(run.choices), run))
+    def _note(self, ends: dict[str, EndState], run: Run) -> None:
+        ends.setdefault(f"{run.ending} {self._judge.digests(run)}", EndState(tuple(run.choices), run))
 
-    def _differ(self, here: _Followed, there: _Followed) -> Shown | None:
+    def _differ(self, here: _Followed, there: _Followed) -> OrderEffect | None:
         """Show an end that the other order alone has; or the fair one alone, where the fair run itself fails."""
         for one, other in ((here, there), (there, here) if self._judge.usual else (there, there)):
-            ends = other.beside(one)
+            ends = other.ends_missing_in(one)
             usual = self._judge.usual.union(*(self._failures(end) for end in one.ends.values()))
             own = next((end for end in ends if self._failures(end) - usual), None)
             if ends:
-                return Shown(True, "" if own else DIFFER, own or ends[0])  # noqa: FBT003
+                return OrderEffect(True, "" if own else DIFFER, own or ends[0])  # noqa: FBT003
         return None
 
-    def _failures(self, end: End) -> frozenset[str]:
+    def _failures(self, end: EndState) -> frozenset[str]:
         return frozenset([end.error]) if end.run is None else self._judge.failures(end.run)
 
 
-def _raised(failure: Failure) -> End:
-    return End(failure.choices, error=failure.finding.why)
+def _raised(failure: Failure) -> EndState:
+    return EndState(failure.choices, error=failure.finding.why)

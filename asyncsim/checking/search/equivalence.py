@@ -1,4 +1,4 @@
-"""Behaviours: which schedules of a case are the same but for the order of what may be exchanged.
+"""Equivalence of schedules: which schedules of a case are the same but for the order of what may be exchanged.
 
 Two schedules show the same behaviour if all operations that conflict come in the same order in both:
 Mazurkiewicz, "Trace theory", 1987. Conflict is what `asyncsim.checking.search.dependence` says, which every
@@ -22,7 +22,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.checking.search.dependence import Relation, both_add
+from asyncsim.checking.search.dependence import Dependence, both_add
 from asyncsim.trace.op import LAND, POLL, QUIET, SET, WAIT
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _ODD, _ODDER = 0x9E3779B97F4A7C15, 0xD1342543DE82EF95
 """Multipliers that spread bits: the golden ratio, and Steele and Vigna's for 64 bits (2021)."""
 
 
-class Taken:
+class RecordedChoices:
     """Wraps a scheduler and keeps the operations it chose."""
 
     def __init__(self, scheduler: Scheduler) -> None:
@@ -63,28 +63,28 @@ class Taken:
         return op
 
 
-def counts(relation: Relation, a: Op, b: Op) -> bool:
+def order_matters(dependence: Dependence, a: Op, b: Op) -> bool:
     """Say whether the order of two operations makes another behaviour.
 
     Args:
-        relation: which operations depend on each other.
+        dependence: which operations depend on each other.
         a: an operation.
         b: one of another actor.
 
     """
-    if not relation.dependent(a, b) or (both_add(a, b) and not relation.may_overflow(a)):
+    if not dependence.are_dependent(a, b) or (both_add(a, b) and not dependence.may_overflow(a)):
         return False
-    return not (_passes_by(relation, a, b) or _passes_by(relation, b, a))
+    return not (_passes_by(dependence, a, b) or _passes_by(dependence, b, a))
 
 
-def _passes_by(relation: Relation, wait: Op, op: Op) -> bool:
+def _passes_by(dependence: Dependence, wait: Op, op: Op) -> bool:
     """Say whether `op` changes the cell of `wait` and can neither make it false nor be told from after it."""
     if wait.kind != WAIT or op.cell is None or op.kind == WAIT or (wait.consume and op.how == SET):
         return False
-    return not relation.may_disable(op, wait)
+    return not dependence.may_disable(op, wait)
 
 
-class Behaviours:
+class EquivalenceClasses:
     """Gives the runs of one case the numbers of their behaviours.
 
     Operations that conflict with the same others are one *class*. Which classes conflict is worked out
@@ -92,12 +92,12 @@ class Behaviours:
 
     Args:
         model: the memory model.
-        relation: what a search has learnt of the case; None: nothing. It must not change from here on.
+        dependence: what a search has learnt of the case; None: nothing. It must not change from here on.
 
     """
 
-    def __init__(self, model: Model, relation: Relation | None = None) -> None:
-        self._relation = relation or Relation(model)
+    def __init__(self, model: Model, dependence: Dependence | None = None) -> None:
+        self._dependence = dependence or Dependence(model)
         self._late = model.late
         self._fast: dict[Any, int] = {}
         self._classes: dict[Any, int] = {}
@@ -105,7 +105,7 @@ class Behaviours:
         self._conflicts: list[list[int]] = []
         self._starts: dict[Any, int] = {}
 
-    def of(self, ops: Sequence[Op]) -> int:
+    def number_of(self, ops: Sequence[Op]) -> int:
         """Return the number of the behaviour, 64 bits, of a run with these operations in this order."""
         fast, conflicts, late = self._fast, self._conflicts, self._late
         sums = [0] * len(conflicts)
@@ -155,8 +155,8 @@ class Behaviours:
         number = self._classes.get(key)
         if number is None:
             number = self._classes[key] = len(self._examples)
-            mine = [n for n, other in enumerate(self._examples) if counts(self._relation, op, other)]
-            if counts(self._relation, op, op):
+            mine = [n for n, other in enumerate(self._examples) if order_matters(self._dependence, op, other)]
+            if order_matters(self._dependence, op, op):
                 mine.append(number)
             for other in mine:
                 if other != number:

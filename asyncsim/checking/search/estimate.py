@@ -23,7 +23,7 @@ KEPT = 1 << 15
 _BITS = 64
 
 
-class Seen:
+class GoodTuring:
     """The behaviours of a sample.
 
     Args:
@@ -72,7 +72,7 @@ class Seen:
         once = sum(not again for again in self._again.values()) << self._shift
         return min(once / self.schedules, 1.0) if self.schedules else 1.0
 
-    def note(self) -> str:
+    def summary(self) -> str:
         """Say it in words."""
         about = "" if self.exact else "about "
         number, schedules = self.behaviours, self.schedules

@@ -1,6 +1,6 @@
-"""A trail: the operations that were executed so far, with what happened before what.
+"""An execution: the operations that were executed so far, with what happened before what.
 
-Sets of steps are integers used as bit sets: bit n stands for step n. A trail is cut back and
+Sets of steps are integers used as bit sets: bit n stands for step n. An execution is cut back and
 extended again from one execution of a search to the next, so that what two executions share is
 worked out once.
 """
@@ -9,27 +9,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.search.dependence import changes_cell, is_rank_quiet, places_of, value_after
-from asyncsim.checking.search.pending import Underway
+from asyncsim.checking.search.dependence import changes_cell, is_rank_quiet, locations_of, value_after
+from asyncsim.checking.search.pending import PendingWrites
 from asyncsim.trace.op import JOIN, SET, START, SYNC
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from asyncsim.checking.search.dependence import Place, Relation
+    from asyncsim.checking.search.dependence import Dependence, Location
     from asyncsim.trace.op import Op
 
 
-class Trail:
+class Execution:
     """The steps of one execution.
 
     Args:
-        relation: what orders operations.
+        dependence: what orders operations.
         starts: the values of the cells at the start, by slot.
 
     Attributes:
         ops: the operations, step by step.
-        before: for each step, the steps that happened before it.
+        happened_before: for each step, the steps that happened before it.
         races: for each step, the steps of other actors that are ordered directly before it, with
             none between. Latest first.
         previous: for each step, the step before it of the same actor; for the first of a stream or
@@ -39,21 +39,21 @@ class Trail:
 
     """
 
-    def __init__(self, relation: Relation, starts: Sequence[int]) -> None:
+    def __init__(self, dependence: Dependence, starts: Sequence[int]) -> None:
         self.ops: list[Op] = []
-        self.before: list[int] = []
+        self.happened_before: list[int] = []
         self.races: list[list[int]] = []
         self.previous: list[int | None] = []
         self.counts: dict[str, int] = {}
         self.indexes: list[int] = []
-        self._relation = relation
+        self._dependence = dependence
         self._starts = starts
-        self._at: dict[Place, list[int]] = {}
+        self._steps_at: dict[Location, list[int]] = {}
         self._last: dict[str, int] = {}
         self._children: list[list[str]] = []
-        self._underway = Underway(relation.model)
+        self._pending = PendingWrites(dependence.model)
 
-    def cut(self, length: int) -> None:
+    def truncate(self, length: int) -> None:
         """Forget all steps from `length` on."""
         while len(self.ops) > length:
             op = self.ops.pop()
@@ -61,14 +61,14 @@ class Trail:
             for child in children:
                 del self._last[child]
             if op.kind != START:
-                self._underway.give_back(op, children)
-            self.before.pop()
+                self._pending.undo(op, children)
+            self.happened_before.pop()
             self.indexes.pop()
             self.races.pop()
             previous = self.previous.pop()
             self.counts[op.actor.name] -= 1
-            for place in places_of(op):
-                self._at[place].pop()
+            for location in locations_of(op):
+                self._steps_at[location].pop()
             if previous is None:
                 del self._last[op.actor.name]
             else:
@@ -84,38 +84,38 @@ class Trail:
         """
         step = len(self.ops)
         previous = self._last.get(op.actor.name)
-        before = 0 if previous is None else self.before[previous] | 1 << previous
+        before = 0 if previous is None else self.happened_before[previous] | 1 << previous
         for other in self._awaited(op, ready):
-            before |= self.before[other] | 1 << other
+            before |= self.happened_before[other] | 1 << other
         races = []
-        for other in self.met_by(op):
-            if not before >> other & 1 and self._relation.orders(self.ops[other], op):
+        for other in self.steps_of_others_at(op):
+            if not before >> other & 1 and self._dependence.is_ordered(self.ops[other], op):
                 races.append(other)
-                before |= self.before[other] | 1 << other
+                before |= self.happened_before[other] | 1 << other
         if is_rank_quiet(op):  # only now, or it would seem that what it waits for had to be issued before it
-            for wire in self._underway.awaited(op):
-                before |= self.before[self._last[wire]] | 1 << self._last[wire]
+            for wire in self._pending.wires_before(op):
+                before |= self.happened_before[self._last[wire]] | 1 << self._last[wire]
         self.ops.append(op)
-        self.before.append(before)
+        self.happened_before.append(before)
         self.races.append(races)
         self.previous.append(previous)
         self._last[op.actor.name] = step
         index = self.counts.get(op.actor.name, 0)
-        children = [op.link] if op.kind == START else self._underway.take(op, index)
+        children = [op.link] if op.kind == START else self._pending.issue(op, index)
         self._last |= dict.fromkeys(children, step)
         self._children.append(children)
         self.counts[op.actor.name] = index + 1
         self.indexes.append(index)
-        for place in places_of(op):
-            self._at.setdefault(place, []).append(step)
+        for location in locations_of(op):
+            self._steps_at.setdefault(location, []).append(step)
 
-    def last_of(self, actor: str) -> int | None:
+    def last_step_of(self, actor: str) -> int | None:
         """Return the last step of an actor."""
         return self._last.get(actor)
 
-    def met_by(self, op: Op) -> list[int]:
-        """Return the steps of other actors at the places of `op`, latest first."""
-        steps = {step for place in places_of(op, looks=True) for step in self._at.get(place, ())}
+    def steps_of_others_at(self, op: Op) -> list[int]:
+        """Return the steps of other actors at the locations of `op`, latest first."""
+        steps = {step for location in locations_of(op, seeking=True) for step in self._steps_at.get(location, ())}
         return sorted((step for step in steps if self.ops[step].actor.name != op.actor.name), reverse=True)
 
     def _awaited(self, op: Op, ready: Sequence[Op]) -> list[int]:
@@ -126,13 +126,13 @@ class Trail:
             here = (self._last.get(other.actor.name) for other in ready if other.kind == SYNC and other.link == op.link)
             gone = (step for step, other in enumerate(self.ops) if other.kind == SYNC and other.link == op.link)
             return [step for step in (*here, *gone) if step is not None]
-        return [] if is_rank_quiet(op) else [self._last[wire] for wire in self._underway.awaited(op)]
+        return [] if is_rank_quiet(op) else [self._last[wire] for wire in self._pending.wires_before(op)]
 
-    def since(self, step: int) -> int:
+    def steps_after(self, step: int) -> int:
         """Return all steps after this one in time."""
         return (1 << len(self.ops)) - (1 << (step + 1))
 
-    def free_of(self, steps: int, other: int, wait: int | None) -> int:
+    def steps_independent_of(self, steps: int, other: int, wait: int | None) -> int:
         """Return those of `steps` that happened neither after step `other` nor after step `wait`, if there is one.
 
         Args:
@@ -142,17 +142,17 @@ class Trail:
 
         """
         bar = 1 << other | (0 if wait is None else 1 << wait)
-        return sum(1 << step for step in members(steps & ~bar) if not self.before[step] & bar)
+        return sum(1 << step for step in members(steps & ~bar) if not self.happened_before[step] & bar)
 
-    def first(self, steps: int) -> dict[str, int]:
+    def initials(self, steps: int) -> dict[str, int]:
         """Return those of `steps` that none of the others happened before, by actor."""
-        return {self.ops[step].actor.name: step for step in members(steps) if not self.before[step] & steps}
+        return {self.ops[step].actor.name: step for step in members(steps) if not self.happened_before[step] & steps}
 
-    def at(self, place: Place) -> int:
-        """Return the steps at a place."""
-        return sum(1 << step for step in self._at.get(place, ()))
+    def steps_at(self, location: Location) -> int:
+        """Return the steps at a location."""
+        return sum(1 << step for step in self._steps_at.get(location, ()))
 
-    def value(self, slot: int, steps: int, wait: Op | None = None) -> int:
+    def cell_value(self, slot: int, steps: int, wait: Op | None = None) -> int:
         """Return what a cell holds after the operations among `steps`; with a wait, in the eyes of its actor.
 
         Args:
@@ -162,10 +162,10 @@ class Trail:
 
         """
         value = self._starts[slot]
-        for step in self._at.get(("cell", slot), ()):
+        for step in self._steps_at.get(("cell", slot), ()):
             if steps >> step & 1:
                 op = self.ops[step]
-                if wait is not None and self._relation.sees_at_issue(wait, op):
+                if wait is not None and self._dependence.sees_before_landing(wait, op):
                     continue
                 if wait is not None and op.deferred and op.actor.name == wait.actor.name and self._is_seen(step):
                     value += op.amount
@@ -175,16 +175,16 @@ class Trail:
 
     def _is_seen(self, step: int) -> bool:
         """Say whether an actor sees the signal that it sent at a step before it lands."""
-        return self._relation.forwards and not self._underway.is_queued(self._children[step][-1])
+        return self._dependence.forwards and not self._pending.is_queued(self._children[step][-1])
 
-    def is_blurred(self, wait: Op) -> bool:
-        """Say whether `value` may be wrong for a wait: it has own changes under way, and the cell is set."""
+    def is_value_uncertain(self, wait: Op) -> bool:
+        """Say whether `cell_value` may be wrong for a wait: it has own changes under way, and the cell is set."""
         if wait.cell is None:
             return True
-        ops = [self.ops[step] for step in self._at.get(("cell", wait.cell.slot), ())]
+        ops = [self.ops[step] for step in self._steps_at.get(("cell", wait.cell.slot), ())]
         own = any(op.deferred and op.actor.name == wait.actor.name for op in ops)
         return (
-            own and self._relation.forwards and any(op.how == SET and (op.deferred or changes_cell(op)) for op in ops)
+            own and self._dependence.forwards and any(op.how == SET and (op.deferred or changes_cell(op)) for op in ops)
         )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from asyncsim.checking.record.interrupts import Deaf
 from asyncsim.checking.search.dpor import Tree
-from asyncsim.checking.search.equivalence import Behaviours
+from asyncsim.checking.search.equivalence import EquivalenceClasses
 from asyncsim.checking.search.shard import Failure
 from asyncsim.checking.search.tally import Progress
 from asyncsim.machine.simulate import Blocking, simulate
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from asyncsim.checking.diagnose.outcome import Judge
-    from asyncsim.checking.search.coenabled import Met, Pair
-    from asyncsim.checking.search.prefixes import Learnt, Prefix
+    from asyncsim.checking.search.coenabled import Coenabled, PairKey
+    from asyncsim.checking.search.prefixes import Prefix, Refinement
     from asyncsim.machine.case import Case, Run
     from asyncsim.machine.memory import Tile
     from asyncsim.trace.op import Op
@@ -39,7 +39,7 @@ NAME = "exhaust"
 
 
 @dataclass(frozen=True, slots=True)
-class Exhausted:
+class ExhaustiveResult:
     """What an exhaustive exploration found out.
 
     Args:
@@ -67,7 +67,7 @@ class Exhausted:
     contents: frozenset[str]
     results: frozenset[str]
     failures: tuple[Failure, ...]
-    races: Mapping[Pair, Met]
+    races: Mapping[PairKey, Coenabled]
     interrupted: bool = False
     endless: int = 0
 
@@ -95,7 +95,7 @@ async def exhaust(
     judge: Judge,
     on_run: Callable[[Run], None] | None = None,
     progress: Callable[[Progress], None] | None = None,
-) -> Exhausted:
+) -> ExhaustiveResult:
     """Run every inequivalent execution of a case, or as many as the budget allows.
 
     Args:
@@ -114,7 +114,7 @@ async def exhaust(
         raise MisuseError(f"budget={budget!r}; exhaustive exploration makes at least one execution")
     deaf = Deaf()
     try:
-        return await Exhausting(case, judge, on_run, progress, deaf=deaf).run(budget)
+        return await ExhaustiveSearch(case, judge, on_run, progress, deaf=deaf).run(budget)
     finally:
         deaf.end()
 
@@ -124,7 +124,7 @@ LONGER, MOST_CUT = 200, 10
 another would write, and there are endlessly many such. After so many of them the exploration ends, incomplete."""
 
 
-class Exhausting:
+class ExhaustiveSearch:
     """An exhaustive exploration under way; it can be continued with another budget.
 
     Args:
@@ -155,9 +155,9 @@ class Exhausting:
         self._on_run = on_run
         self._progress = progress
         self._tree = Tree(self._case, prefix)
-        self._walk = Walk(self._tree)
+        self._walk = TreeScheduler(self._tree)
         self._executions = 0
-        self._classes = Behaviours(model_of(case.memory), self._tree.relation)
+        self._classes = EquivalenceClasses(model_of(case.memory), self._tree.dependence)
         self._behaviours: set[int] = set()
         self._over = self._limited = self._interrupted = False
         self._ends: set[str] = set()
@@ -166,7 +166,7 @@ class Exhausting:
         self._failures: dict[str, Failure] = {}
         self._judged: set[str] = set()
 
-    async def run(self, budget: int) -> Exhausted:
+    async def run(self, budget: int) -> ExhaustiveResult:
         """Go on until there is nothing left, `budget` executions were made in all, or Ctrl-C comes."""
         try:
             while not (self._over or self._over_long) and self._executions < budget:
@@ -179,11 +179,11 @@ class Exhausting:
             if self._deaf is not None:
                 self._deaf.begin()
             self._interrupted = True
-        complete = self._over and not self._limited and not self._tree.outgrown
-        return Exhausted(
+        complete = self._over and not self._limited and not self._tree.outdated
+        return ExhaustiveResult(
             self._executions, frozenset(self._behaviours), complete, self._estimate(complete=complete),
             frozenset(self._ends), frozenset(self._contents), frozenset(self._results), tuple(self._failures.values()),
-            dict(self._tree.meetings.found), self._interrupted, self.endless,
+            dict(self._tree.coenabled.pairs), self._interrupted, self.endless,
         )  # fmt: skip
 
     @property
@@ -192,9 +192,9 @@ class Exhausting:
         return self._over or self._over_long
 
     @property
-    def outgrown(self) -> bool:
+    def outdated(self) -> bool:
         """Whether it was given up, since it learnt what its prefix does not know."""
-        return self._tree.outgrown
+        return self._tree.outdated
 
     @property
     def limited(self) -> bool:
@@ -207,23 +207,23 @@ class Exhausting:
         return self._tree.rest
 
     @property
-    def learnt(self) -> Learnt:
+    def refinement(self) -> Refinement:
         """What is known of the case by now."""
-        return self._tree.learnt
+        return self._tree.refinement
 
     def _advance(self, waiting: Sequence[Op], *, cut_short: bool) -> None:
         """Turn to the next execution, and note which behaviour this one was."""
-        ops = list(self._tree.trail.ops)
-        known = self._tree.learnt
+        ops = list(self._tree.execution.ops)
+        known = self._tree.refinement
         self._over = not self._tree.advance(waiting=waiting, cut_short=cut_short)
-        if self._tree.learnt != known:  # other executions are told apart now
-            self._classes = Behaviours(model_of(self._case.memory), self._tree.relation)
+        if self._tree.refinement != known:  # other executions are told apart now
+            self._classes = EquivalenceClasses(model_of(self._case.memory), self._tree.dependence)
             self._behaviours.clear()
         if self._tree.path or self._over:  # it was not in vain
-            self._behaviours.add(self._classes.of(ops))
+            self._behaviours.add(self._classes.number_of(ops))
 
     def _estimate(self, *, complete: bool = False) -> int:
-        explored = self._tree.explored
+        explored = self._tree.explored_share
         if complete:
             return len(self._behaviours)
         return self._executions if self._over or not explored else max(round(self._executions / explored), 1)
@@ -265,13 +265,13 @@ class Exhausting:
 
     def _note(self, kind: str, finding: Finding, ending: str | None) -> None:
         if kind not in self._failures:
-            choices = tuple(op.actor.name for op in self._tree.trail.ops)
+            choices = tuple(op.actor.name for op in self._tree.execution.ops)
             self._failures[kind] = Failure(finding, choices, NAME, ending or STOPPED)
 
     def _add_end(self, ending: str, outputs: Sequence[str], windows: Sequence[Tile]) -> None:
-        trail = self._tree.trail
-        everything = (1 << len(trail.ops)) - 1
-        cells = [str(trail.value(slot, everything)) for slot in range(len(self._tree.starts))]
+        execution = self._tree.execution
+        everything = (1 << len(execution.ops)) - 1
+        cells = [str(execution.cell_value(slot, everything)) for slot in range(len(self._tree.starts))]
         result = digest_bytes(" ".join((ending, *outputs)).encode())
         windows_too = digest_bytes(b"".join((result.encode(), *(array.tobytes() for array in windows))))
         self._results.add(result)
@@ -279,7 +279,7 @@ class Exhausting:
         self._ends.add(digest_bytes(f"{windows_too} {' '.join(cells)}".encode()))
 
 
-class Walk:
+class TreeScheduler:
     """The scheduler of an exploration: along the path of the tree, and on from its end."""
 
     def __init__(self, tree: Tree) -> None:
@@ -293,16 +293,16 @@ class Walk:
     def choose(self, ready: Sequence[Op]) -> Op:
         """Return what the tree says."""
         step = self._step
-        state = self._tree.arrive(step, ready)
-        chosen = self._tree.first(ready) if state is None else state.chosen
+        state = self._tree.node_at(step, ready)
+        chosen = self._tree.preferred(ready) if state is None else state.chosen
         op = next((op for op in ready if op.actor.name == chosen), None)
         if op is None or (state is not None and (len(ready) != len(state.ready) or not _same(op, state.ready[chosen]))):
             was = "" if state is None else _listed(state.ready.values())
             raise DivergenceError(
                 f"the same choices led to other operations: ready were {was}; now {_listed(ready)}", step=step
             )
-        if step == len(self._tree.trail.ops):
-            self._tree.trail.extend(op, ready)
+        if step == len(self._tree.execution.ops):
+            self._tree.execution.extend(op, ready)
         self._step = step + 1
         return op
 

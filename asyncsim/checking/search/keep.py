@@ -24,7 +24,7 @@ SCHEDULER = "witness"
 """What the header of a witness names as its scheduler: the analysis chose."""
 
 
-class Keeper:
+class WitnessWriter:
     """Gives findings their witness: always as a token, and as a file where a directory is given.
 
     Args:
@@ -41,7 +41,7 @@ class Keeper:
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
 
-    async def keep(self, finding: Finding, choices: Sequence[str], *, ending: str | None = None) -> Finding:
+    async def write_witness(self, finding: Finding, choices: Sequence[str], *, ending: str | None = None) -> Finding:
         """Return the finding with its token and, if a directory was given, its file, which is on disk by then.
 
         What hangs is told in words: who waits, where, for what, and why for ever.
@@ -57,9 +57,9 @@ class Keeper:
         """
         finding = told(self._case, finding, choices)
         header = self._case.header(SCHEDULER)
-        kept = finding.with_(token=encode(Token.of(header, choices, ending=ending)))
+        with_token = finding.with_(token=encode(Token.of(header, choices, ending=ending)))
         if self.folder is None:
-            return kept
+            return with_token
         try:
             run = await simulate.aio(self._case, Replay(choices), record=SCHEDULER, engine="direct")
             trace = run.trace
@@ -71,7 +71,7 @@ class Keeper:
         trace.footer.findings = [finding.with_(trace=None, token=None).to_json()]
         path = self.folder / self._name(finding)
         write_trace(trace, path)
-        return kept.with_(trace=str(path))
+        return with_token.with_(trace=str(path))
 
     def _name(self, finding: Finding) -> str:
         """Name a file by what it shows; the same check gives the same names."""

@@ -1,4 +1,4 @@
-"""Looking at sampled schedules for races: each is taken apart like an execution of an exhaustive exploration.
+"""Races of sampled schedules: each is taken apart like an execution of an exhaustive exploration.
 
 That costs 25 to 140 microseconds a step, several times the step itself, so only so many steps are looked at, and no
 schedules that are long.
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.search.coenabled import Meetings
-from asyncsim.checking.search.dependence import Relation
-from asyncsim.checking.search.dpor import starts_of
-from asyncsim.checking.search.execution import Trail
+from asyncsim.checking.search.coenabled import CoenabledPairs
+from asyncsim.checking.search.dependence import Dependence
+from asyncsim.checking.search.dpor import initial_cells
+from asyncsim.checking.search.execution import Execution
 from asyncsim.trace.late import model_of
 from asyncsim.trace.op import SYNC
 
@@ -27,7 +27,7 @@ STEPS, LONGEST = 30_000, 4000
 """So many steps are looked at, which takes a second or a few; of schedules that are no longer than this."""
 
 
-class Looking:
+class SampledRaces:
     """Looks at schedules of one case.
 
     Args:
@@ -36,16 +36,16 @@ class Looking:
         steps: of all schedules together.
 
     Attributes:
-        meetings: the races that were met.
+        coenabled: the races that were met.
         schedules: how many were looked at.
 
     """
 
     def __init__(self, case: Case, usual: int, steps: int = STEPS) -> None:
         self.schedules = 0
-        self._starts = starts_of(case)
-        self._relation = Relation(model_of(case.memory))
-        self.meetings = Meetings(forwards=self._relation.forwards)
+        self._starts = initial_cells(case)
+        self._dependence = Dependence(model_of(case.memory))
+        self.coenabled = CoenabledPairs(forwards=self._dependence.forwards)
         self._longest = 2 * usual
         self._left = steps if usual <= LONGEST else 0
         self._watched: Watched | None = None
@@ -60,11 +60,11 @@ class Looking:
         watched = self._watched
         if watched is None:
             return
-        self._relation.tighten(self._starts, watched.ops)
-        trail = Trail(self._relation, self._starts)
+        self._dependence.refine(self._starts, watched.ops)
+        execution = Execution(self._dependence, self._starts)
         for step, op in enumerate(watched.ops):
-            trail.extend(op, watched.met.get(step, ()))
-        self.meetings.take(trail, 0)
+            execution.extend(op, watched.met.get(step, ()))
+        self.coenabled.add_execution(execution, 0)
         self.schedules += 1
         self._left -= len(watched.ops)
 

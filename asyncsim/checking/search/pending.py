@@ -1,4 +1,4 @@
-"""What is under way on a trail: which landings an issue left, and what each of them has to wait for.
+"""What is under way on an execution: which landings an issue left, and what each of them has to wait for.
 
 The rules L1 to L6 are those of `asyncsim.trace.landing`. Here they are edges from named landings,
 also from those that have landed by now: another schedule may not have them in another order.
@@ -31,8 +31,8 @@ class _Issued:
     lands_after: list[str] = field(default_factory=list)
 
 
-class Underway:
-    """The landings of all issues on a trail.
+class PendingWrites:
+    """The landings of all issues on an execution.
 
     Args:
         model: the memory model.
@@ -48,7 +48,7 @@ class Underway:
         """By actor, what was unquiet before each of its steps that may have changed it."""
         self._unquiet_now: dict[str, Unquiet] = {}
 
-    def take(self, op: Op, index: int) -> list[str]:
+    def issue(self, op: Op, index: int) -> list[str]:
         """Note a step, the `index`-th of its actor, and return the wires it leaves landings on.
 
         Args:
@@ -81,12 +81,12 @@ class Underway:
             data.append(landing.actor.name)
         return data
 
-    def give_back(self, op: Op, wires: Iterable[str]) -> None:
+    def undo(self, op: Op, wires: Iterable[str]) -> None:
         """Forget the latest step, which left landings on these wires.
 
         Args:
             op: what was done.
-            wires: as `take` returned them.
+            wires: as `issue` returned them.
 
         """
         if not self._model.late or op.actor.wire:
@@ -99,7 +99,7 @@ class Underway:
             del self._by_wire[wire]
             self._issued.pop()
 
-    def awaited(self, op: Op) -> list[str]:
+    def wires_before(self, op: Op) -> list[str]:
         """Return the wires that must have landed before a step."""
         if op.kind == FETCH:
             return self._by_wire[op.actor.name].fetches_after

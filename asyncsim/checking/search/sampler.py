@@ -1,4 +1,4 @@
-"""One schedule of an exploration: it is run and judged, and what it shows is told as a part."""
+"""One schedule of an exploration: it is run and judged, and what it shows is told as a shard."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.search.cause import Causes
-from asyncsim.checking.search.equivalence import Behaviours, Taken
-from asyncsim.checking.search.shard import Failure, Part
+from asyncsim.checking.search.equivalence import EquivalenceClasses, RecordedChoices
+from asyncsim.checking.search.shard import Failure, Shard
 from asyncsim.machine.direct import drive
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.fair import FairAtLast
@@ -21,7 +21,7 @@ from asyncsim.trace.late import model_of
 
 if TYPE_CHECKING:
     from asyncsim.checking.diagnose.outcome import Judge
-    from asyncsim.checking.search.looking import Looking
+    from asyncsim.checking.search.looking import SampledRaces
     from asyncsim.machine.case import Case, Run
 
 
@@ -40,30 +40,30 @@ class Sampler:
 
     """
 
-    def __init__(self, case: Case, judge: Judge, *, behaviours: bool, looking: Looking | None = None) -> None:
+    def __init__(self, case: Case, judge: Judge, *, behaviours: bool, looking: SampledRaces | None = None) -> None:
         self._looking = looking
         self.case = case
         self._judge = judge
         self._causes = Causes(case)
-        self._behaviours = Behaviours(model_of(case.memory)) if behaviours else None
+        self._behaviours = EquivalenceClasses(model_of(case.memory)) if behaviours else None
         self._known: dict[str, tuple[list[Finding], bool]] = {}
 
-    def run(self, number: int, text: str) -> Part:
-        """Run the schedule with this number in the plan, and this text; return the part of it alone.
+    def run_schedule(self, number: int, text: str) -> Shard:
+        """Run the schedule with this number in the plan, and this text; return the shard of it alone.
 
         Args:
             number: from 0.
             text: of the scheduler.
 
         """
-        taken = self._taken(text)
+        recorded = self._scheduler(text)
         try:
-            run = drive(self.case, taken)
+            run = drive(self.case, recorded)
         except KernelError as error:
-            return self.judged(number, text, taken, error)
-        return self.judged(number, text, taken, run)
+            return self.shard_of(number, text, recorded, error)
+        return self.shard_of(number, text, recorded, run)
 
-    async def here(self, number: int, text: str) -> Part:
+    async def run_schedule_in_loop(self, number: int, text: str) -> Shard:
         """Do the same; trio's other tasks, Ctrl-C and cancellations get their turn before the run.
 
         Args:
@@ -71,47 +71,47 @@ class Sampler:
             text: of the scheduler.
 
         """
-        taken = self._taken(text)
+        recorded = self._scheduler(text)
         try:
-            run = await simulate.aio(self.case, taken, engine="direct", notice=False)
+            run = await simulate.aio(self.case, recorded, engine="direct", notice=False)
         except KernelError as error:
-            return self.judged(number, text, taken, error)
+            return self.shard_of(number, text, recorded, error)
         finally:
             if self._looking is not None:
                 self._looking.look()
-        return self.judged(number, text, taken, run)
+        return self.shard_of(number, text, recorded, run)
 
-    def _taken(self, text: str) -> Taken:
+    def _scheduler(self, text: str) -> RecordedChoices:
         """Make the scheduler; in a run that goes on and on it becomes a fair one."""
         scheduler = FairAtLast(make(text), 1000 + 4 * self._judge.steps)
-        return Taken(scheduler if self._looking is None else self._looking.around(scheduler))
+        return RecordedChoices(scheduler if self._looking is None else self._looking.around(scheduler))
 
-    def judged(self, number: int, text: str, taken: Taken, came: Run | KernelError) -> Part:
-        """Return the part of one schedule, of which this came.
+    def shard_of(self, number: int, text: str, recorded: RecordedChoices, came: Run | KernelError) -> Shard:
+        """Return the shard of one schedule, of which this came.
 
         Args:
             number: from 0.
             text: of the scheduler.
-            taken: what the scheduler chose.
+            recorded: what the scheduler chose.
             came: the run, or what the kernel raised.
 
         """
-        part = Part(number, 1)
+        shard = Shard(number, 1)
         if self._behaviours is not None:
-            part.behaviours = array("Q", [self._behaviours.of(taken.ops)])
+            shard.behaviours = array("Q", [self._behaviours.number_of(recorded.ops)])
         if isinstance(came, KernelError):
             finding = Finding("wrong-result", f"the kernel raises under this schedule: {came}", harmful=True)
-            part.times[_raised(came)] = 1
-            part.first[_raised(came)] = Failure(finding, tuple(taken.choices), text, STOPPED)
-            return part
+            shard.times[_raised(came)] = 1
+            shard.first[_raised(came)] = Failure(finding, tuple(recorded.choices), text, STOPPED)
+            return shard
         findings, other_bits = self._outcome(came)
-        part.other_bits = int(other_bits)
+        shard.other_bits = int(other_bits)
         for finding in findings:
-            cause = self._causes.of(finding, taken.ops)
+            cause = self._causes.of(finding, recorded.ops)
             found = finding.with_(sides=(*finding.sides, *cause.sides))
-            part.times[cause.key] = 1
-            part.first[cause.key] = Failure(found, tuple(came.choices), text, came.ending)
-        return part
+            shard.times[cause.key] = 1
+            shard.first[cause.key] = Failure(found, tuple(came.choices), text, came.ending)
+        return shard
 
     def _outcome(self, run: Run) -> tuple[list[Finding], bool]:
         """Return what is wrong with a run, and whether its results are right, but in other bits than the fair one's.
@@ -120,7 +120,7 @@ class Sampler:
         """
         if run.ending != COMPLETE or run.unwritten:
             return self._judged_anew(run)
-        shown = " ".join(part or "" for parts in self._judge.digests(run) for part in parts)
+        shown = " ".join(digest or "" for digests in self._judge.digests(run) for digest in digests)
         known = self._known.get(shown)
         if known is None:
             if len(self._known) >= _MOST_KNOWN:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from asyncsim.checking.diagnose.outcome import Judge
-    from asyncsim.checking.search.keep import Keeper
-    from asyncsim.checking.search.looking import Looking
+    from asyncsim.checking.search.keep import WitnessWriter
+    from asyncsim.checking.search.looking import SampledRaces
     from asyncsim.machine.case import Case
     from asyncsim.trace.finding import Finding
 
@@ -23,15 +23,15 @@ class Sampling:
     Args:
         case: what is run.
         judge: says what is wrong with a run.
-        keeper: makes the first witness of each failure, at once.
+        writer: makes the first witness of each failure, at once.
         looking: looks at the schedules for races; None: nobody does.
 
     """
 
-    def __init__(self, case: Case, judge: Judge, keeper: Keeper, looking: Looking | None = None) -> None:
+    def __init__(self, case: Case, judge: Judge, writer: WitnessWriter, looking: SampledRaces | None = None) -> None:
         self.interrupted = False
         self._sampler = Sampler(case, judge, behaviours=False, looking=looking)
-        self._tally = Tally(keeper)
+        self._tally = Tally(writer)
 
     @property
     def done(self) -> int:
@@ -49,7 +49,7 @@ class Sampling:
         """
         try:
             for number, text in enumerate(plan):
-                await self._tally.count(await self._sampler.here(number, text))
+                await self._tally.count_shard(await self._sampler.run_schedule_in_loop(number, text))
                 if progress is not None:
                     progress(self._tally.progress(total))
         except KeyboardInterrupt:

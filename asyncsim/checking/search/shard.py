@@ -1,7 +1,7 @@
 """Parts: what a stretch of the schedules of an exploration showed, whoever ran them.
 
-A part travels from a worker to its parent, and into the journal as JSON. Parts joined in the order of
-their schedules make the same whole, however the schedules were cut into parts.
+A shard travels from a worker to its parent, and into the journal as JSON. Parts joined in the order of
+their schedules make the same whole, however the schedules were cut into shards.
 """
 
 from __future__ import annotations
@@ -62,16 +62,18 @@ class Failure:
         _check("a finding's harm", finding.harmful, fits=finding.harmful is None or isinstance(finding.harmful, bool))
         for name in _OPTIONAL:
             _check(f"a finding's {name}", facts[name], fits=facts[name] is None or isinstance(facts[name], str))
-        number_of("a finding's pairs", facts["pairs"], least=1)
-        text_of("what a finding says", finding.why)
-        text_of("what a finding shows", finding.shown)
-        text = text_of("the choices", made["choices"])
+        int_of_json("a finding's pairs", facts["pairs"], least=1)
+        text_of_json("what a finding says", finding.why)
+        text_of_json("what a finding shows", finding.shown)
+        text = text_of_json("the choices", made["choices"])
         choices = tuple(text.split(",")) if text else ()
-        return cls(finding, choices, text_of("a scheduler", made["scheduler"]), text_of("an ending", made["ending"]))
+        return cls(
+            finding, choices, text_of_json("a scheduler", made["scheduler"]), text_of_json("an ending", made["ending"])
+        )
 
 
 @dataclass(slots=True)
-class Part:
+class Shard:
     """What some schedules showed that follow one another in the plan.
 
     Args:
@@ -101,7 +103,7 @@ class Part:
         """How many were judged: those that did not end their process."""
         return self.count - min(self.count, self.times.get(DIES, 0))
 
-    def join(self, later: Part) -> None:
+    def join(self, later: Shard) -> None:
         """Take in what came after."""
         self.count += later.count
         self.other_bits += later.other_bits
@@ -120,26 +122,26 @@ class Part:
         }  # fmt: skip
 
     @classmethod
-    def of_json(cls, made: Mapping[str, Any]) -> Part:
+    def of_json(cls, made: Mapping[str, Any]) -> Shard:
         """Return what `to_json` was made of.
 
         Raises:
             KeyError, TypeError, ValueError, AttributeError: it was not made by that.
 
         """
-        start, count = number_of("start", made["start"]), number_of("count", made["count"], least=1)
-        other_bits = number_of("other_bits", made["other_bits"], most=count)
-        times = {key: number_of("times", often, least=1, most=count) for key, often in dict(made["times"]).items()}
+        start, count = int_of_json("start", made["start"]), int_of_json("count", made["count"], least=1)
+        other_bits = int_of_json("other_bits", made["other_bits"], most=count)
+        times = {key: int_of_json("times", often, least=1, most=count) for key, often in dict(made["times"]).items()}
         first = {key: Failure.of_json(failure) for key, failure in made["first"].items()}
         _check("the keys of first", sorted(first), fits=first.keys() == times.keys())
-        text = text_of("behaviours", made["behaviours"])
+        text = text_of_json("behaviours", made["behaviours"])
         behaviours = array("Q", (int(text[at : at + _DIGITS], 16) for at in range(0, len(text), _DIGITS)))
-        part = cls(start, count, other_bits, times, first, behaviours)
-        _check("the length of behaviours", len(text), fits=len(text) in (0, _DIGITS * part.judged))
-        return part
+        shard = cls(start, count, other_bits, times, first, behaviours)
+        _check("the length of behaviours", len(text), fits=len(text) in (0, _DIGITS * shard.judged))
+        return shard
 
 
-def number_of(what: str, made: object, *, least: int = 0, most: int | None = None) -> int:
+def int_of_json(what: str, made: object, *, least: int = 0, most: int | None = None) -> int:
     """Return an integer of JSON, if it is one that can be.
 
     Args:
@@ -158,7 +160,7 @@ def number_of(what: str, made: object, *, least: int = 0, most: int | None = Non
     return made
 
 
-def text_of(what: str, made: object) -> str:
+def text_of_json(what: str, made: object) -> str:
     """Return a text of JSON.
 
     Args:
@@ -176,11 +178,11 @@ def text_of(what: str, made: object) -> str:
 
 def _side(made: Mapping[str, Any]) -> Side:
     for name in _TEXTS:
-        text_of(f"a side's {name}", made[name])
+        text_of_json(f"a side's {name}", made[name])
     for name in _NUMBERS:
-        number_of(f"a side's {name}", made[name], least=-1)  # -1: of no operation
+        int_of_json(f"a side's {name}", made[name], least=-1)  # -1: of no operation
     _check("a side's at", made["at"], fits=isinstance(made["at"], list))
-    return Side(**{**made, "at": tuple(text_of("a line", line) for line in made["at"])})
+    return Side(**{**made, "at": tuple(text_of_json("a line", line) for line in made["at"])})
 
 
 def _check(what: str, made: object, *, fits: bool) -> None:

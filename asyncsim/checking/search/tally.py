@@ -1,4 +1,4 @@
-"""The tally of an exploration: its parts in the order of the plan, so that nothing depends on who ran them."""
+"""The tally of an exploration: its shards in the order of the plan, so that nothing depends on who ran them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.record.interrupts import ctrl_c_afterwards
-from asyncsim.checking.search.estimate import Seen
+from asyncsim.checking.search.estimate import GoodTuring
 from asyncsim.trace.event import STOPPED
 
 if TYPE_CHECKING:
     from asyncsim.checking.record.stage import Stage
-    from asyncsim.checking.search.keep import Keeper
-    from asyncsim.checking.search.shard import Failure, Part
+    from asyncsim.checking.search.keep import WitnessWriter
+    from asyncsim.checking.search.shard import Failure, Shard
     from asyncsim.trace.finding import Finding
 
 
@@ -42,7 +42,7 @@ class Tally:
     """What an exploration has shown so far.
 
     Args:
-        keeper: makes the witness of the first failure of each kind, at once.
+        writer: makes the witness of the first failure of each kind, at once.
 
     Attributes:
         done: how many schedules were counted, and
@@ -52,49 +52,51 @@ class Tally:
 
     """
 
-    def __init__(self, keeper: Keeper) -> None:
+    def __init__(self, writer: WitnessWriter) -> None:
         self.done = 0
         self.arrived = 0
         self.judged = 0
-        self.seen = Seen()
-        self._keeper = keeper
+        self.seen = GoodTuring()
+        self._writer = writer
         self._first: dict[str, Failure] = {}
-        self._kept: dict[str, Finding] = {}
+        self._witnessed: dict[str, Finding] = {}
         self._times: dict[str, int] = {}
         self._other_bits = 0
-        self._early: dict[int, Part] = {}
+        self._early: dict[int, Shard] = {}
         self._next = 0
 
-    async def arrive(self, part: Part) -> None:
-        """Take a part as soon as it is there, and count it as soon as all before it are."""
-        self.arrived += part.count
-        self._early[part.start] = part
+    async def add(self, shard: Shard) -> None:
+        """Take a shard as soon as it is there, and count it as soon as all before it are."""
+        self.arrived += shard.count
+        self._early[shard.start] = shard
         while (ready := self._early.pop(self._next, None)) is not None:
             self._next = ready.stop
-            await self.count(ready)
+            await self.count_shard(ready)
 
-    async def count_early(self) -> None:
+    async def count_remaining(self) -> None:
         """Count what has arrived though something before it is missing: nothing more comes."""
         for start in sorted(self._early):
-            await self.count(self._early.pop(start))
+            await self.count_shard(self._early.pop(start))
 
-    async def count(self, part: Part) -> None:
-        """Count the next part, and keep what it is the first to show."""
-        self.done += part.count
-        self.judged += part.judged
+    async def count_shard(self, shard: Shard) -> None:
+        """Count the next shard, and keep what it is the first to show."""
+        self.done += shard.count
+        self.judged += shard.judged
         self.arrived = max(self.arrived, self.done)
-        self.seen.add(part.behaviours)
-        self._other_bits += part.other_bits
-        new = [key for key in part.first if key not in self._first]
-        self._first |= {key: part.first[key] for key in new}
-        for key, times in part.times.items():
+        self.seen.add(shard.behaviours)
+        self._other_bits += shard.other_bits
+        new = [key for key in shard.first if key not in self._first]
+        self._first |= {key: shard.first[key] for key in new}
+        for key, times in shard.times.items():
             self._times[key] = self._times.get(key, 0) + times
         with ctrl_c_afterwards():  # a witness that was begun is written
             for key in new:
-                failure = part.first[key]
+                failure = shard.first[key]
                 ending = None if failure.ending == STOPPED else failure.ending
                 if failure.ending:
-                    self._kept[key] = await self._keeper.keep(failure.finding, failure.choices, ending=ending)
+                    self._witnessed[key] = await self._writer.write_witness(
+                        failure.finding, failure.choices, ending=ending
+                    )
 
     @property
     def found(self) -> int:
@@ -111,7 +113,7 @@ class Tally:
         """Return one finding for each thing that is wrong, with how often it was seen and where first."""
         found = []
         for key, failure in self._first.items():
-            finding = self._kept.get(key, failure.finding)
+            finding = self._witnessed.get(key, failure.finding)
             often = f"in {self._times.get(key, 1)} of {self.done} schedules, first under {failure.scheduler}"
             found.append(finding.with_(shown=f"{finding.shown}; {often}" if finding.shown else often))
         return found
@@ -120,7 +122,7 @@ class Tally:
         """Return remarks: how much was seen, and whether right results are the fair schedule's bit for bit."""
         notes = []
         if self.seen.schedules:
-            notes.append(self.seen.note())
+            notes.append(self.seen.summary())
         if self._other_bits:
             often = f"in {self._other_bits} of {self.done} schedules"
             notes.append(

@@ -12,7 +12,7 @@ from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.diagnose.symptoms import unawaited
 from asyncsim.checking.record.outside import Outside
 from asyncsim.checking.record.versions import Versions
-from asyncsim.checking.search.keep import Keeper
+from asyncsim.checking.search.keep import WitnessWriter
 from asyncsim.checking.verdict.account import Account
 from asyncsim.checking.verdict.fallback import SAMPLES, Undecided
 from asyncsim.checking.verdict.models import AUTO, judged_under_each
@@ -101,7 +101,7 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
     async def judge(model: str) -> Report:
         case = Case(kernel, ranks, calls, model, seed, max_steps, edits)
         checking = _Check(
-            case, Keeper(case, save),
+            case, WitnessWriter(case, save),
             engine=engine, budget=budget, samples=samples, shrinking=shrinking, progress=progress,
         )  # fmt: skip
         return counting(await checking.run(scheduler), races)
@@ -120,7 +120,7 @@ class _Check:
 
     Args:
         case: what is judged.
-        keeper: keeps the witnesses.
+        writer: keeps the witnesses.
         engine: of the reference run and the fair one.
         budget, samples, shrinking, progress: as of `check`.
 
@@ -129,7 +129,7 @@ class _Check:
     def __init__(  # noqa: PLR0913 - each is a choice of the user's
         self,
         case: Case,
-        keeper: Keeper,
+        writer: WitnessWriter,
         *,
         engine: Engine | None = None,
         budget: int | None = None,
@@ -138,7 +138,7 @@ class _Check:
         progress: Callable[[Progress], None] | None = None,
     ) -> None:
         self.case = case
-        self.keeper = keeper
+        self.writer = writer
         self.engine = engine
         self.later = ""
         self.judge = Judge(case)
@@ -146,9 +146,9 @@ class _Check:
         self.told = False
         self.account = Account(case, progress)
         self.suspects = Suspects(
-            self.judge, keeper, self.account, partial(_at_fewer, keeper.folder), shrinking=shrinking
+            self.judge, writer, self.account, partial(_at_fewer, writer.folder), shrinking=shrinking
         )
-        self.undecided = Undecided(self.judge, keeper, self.account, budget=budget, samples=samples, progress=progress)
+        self.undecided = Undecided(self.judge, writer, self.account, budget=budget, samples=samples, progress=progress)
 
     async def run(self, scheduler: str) -> Report:
         """Run the reference, analyse it, and judge what the analysis suspects."""
@@ -260,9 +260,9 @@ class _Check:
         own += [finding for finding in self.judge.findings(run) if finding.kind not in told]
         for finding in own:
             findings.append(finding.with_(harmful=True))
-            findings[-1] = await self.keeper.keep(findings[-1], run.choices, ending=run.ending)
+            findings[-1] = await self.writer.write_witness(findings[-1], run.choices, ending=run.ending)
 
 
 async def _at_fewer(folder: Path | None, case: Case) -> Report:
     """Judge a case at other ranks, from one run alone."""
-    return await _Check(case, Keeper(case, folder), budget=0, samples=1).run("fifo")
+    return await _Check(case, WitnessWriter(case, folder), budget=0, samples=1).run("fifo")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.record.interrupts import Deaf, ctrl_c_afterwards
 from asyncsim.checking.record.outside import Outside
-from asyncsim.checking.search.keep import Keeper
+from asyncsim.checking.search.keep import WitnessWriter
 from asyncsim.checking.search.sampling import Sampling
 from asyncsim.checking.search.shard import Failure
 from asyncsim.checking.search.tally import Progress
@@ -28,11 +28,11 @@ from asyncsim.checking.verdict.report import (
     exploration_scope,
 )
 from asyncsim.checking.verdict.settling import Settling
-from asyncsim.checking.workers.batch import check_not_nested, travelling
+from asyncsim.checking.workers.batch import check_not_nested, importable_name
 from asyncsim.checking.workers.exhaust_parallel import exhaust_parallel
 from asyncsim.checking.workers.exploration import Exploration
-from asyncsim.checking.workers.journal import fresh_journal
-from asyncsim.checking.workers.pool import Crew, cores
+from asyncsim.checking.workers.journal import new_journal_path
+from asyncsim.checking.workers.pool import WorkerPool, cores
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import Blocking, simulate
 from asyncsim.schedulers.fifo import Fifo
@@ -133,19 +133,19 @@ async def explore(  # noqa: PLR0913 - each is a choice of the user's
             case, budget=budget, jobs=jobs or cores(), executor=executor, engine=engine, save=save, progress=progress
         )
         return counting(report, races)
-    crew = None
+    pool = None
     if executor is not None or jobs != 1:
         check_not_nested()
-        travelling(kernel)
-        crew = Crew(jobs or cores(), executor)
+        importable_name(kernel)
+        pool = WorkerPool(jobs or cores(), executor)
         if save is not None and resume is None:
-            resume = fresh_journal(Path(save), case)
+            resume = new_journal_path(Path(save), case)
     # Recorded: only then are forgotten awaits noticed.
     fair = await simulate.aio(case, Fifo(), record="fifo", engine=engine)
     exploring = Exploration(case, fair, scheduler, save=save, resume=resume, behaviours=behaviours)
-    exploring.told = progress
+    exploring.on_progress = progress
     try:
-        await exploring.run(runs, crew)
+        await exploring.run(runs, pool)
     finally:
         exploring.close()
     tally, interrupted = exploring.tally, exploring.interrupted
@@ -202,7 +202,7 @@ async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user'
 
     """
     started = time.perf_counter()
-    keeper = Keeper(case, save)
+    writer = WitnessWriter(case, save)
     findings: list[Finding] = []
 
     async def keep(failure: Failure) -> None:
@@ -210,7 +210,7 @@ async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user'
         if failure.ending:
             ending = None if failure.ending == STOPPED else failure.ending
             with ctrl_c_afterwards():  # a witness that was begun is written
-                findings[-1] = await keeper.keep(failure.finding, failure.choices, ending=ending)
+                findings[-1] = await writer.write_witness(failure.finding, failure.choices, ending=ending)
 
     outside = Outside(case.kernel)
     # Recorded: only then are forgotten awaits noticed.
@@ -225,10 +225,10 @@ async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user'
         )
         plan = stream_plan(fair) if explored.complete and not findings else ()
         if plan:  # what streams do to each other through Python objects is in no relation
-            sampling = Sampling(case, judge, keeper)
+            sampling = Sampling(case, judge, writer)
             await sampling.run(iter(plan), len(plan), None)
             findings += sampling.findings()
-        settling = Settling(judge, fair.recorded, keeper, findings, explored.races, explored)
+        settling = Settling(judge, fair.recorded, writer, findings, explored.races, explored)
         try:
             more = 0 if explored.interrupted else await settling.settle()
         except KeyboardInterrupt:

@@ -7,8 +7,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.record.interrupts import ctrl_c_afterwards
-from asyncsim.checking.search.exhaust import Exhausting
-from asyncsim.checking.search.looking import Looking
+from asyncsim.checking.search.exhaust import ExhaustiveSearch
+from asyncsim.checking.search.looking import SampledRaces
 from asyncsim.checking.search.plan import PCT_DEPTH, mixed_plan
 from asyncsim.checking.search.sampling import Sampling
 from asyncsim.checking.verdict import settling
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from asyncsim.checking.diagnose.outcome import Judge
-    from asyncsim.checking.search.coenabled import Met, Pair
-    from asyncsim.checking.search.exhaust import Exhausted
-    from asyncsim.checking.search.keep import Keeper
+    from asyncsim.checking.search.coenabled import Coenabled, PairKey
+    from asyncsim.checking.search.exhaust import ExhaustiveResult
+    from asyncsim.checking.search.keep import WitnessWriter
     from asyncsim.checking.search.tally import Progress
     from asyncsim.checking.verdict.account import Account
     from asyncsim.machine.case import Run
@@ -43,7 +43,7 @@ class Undecided:
 
     Args:
         judge: of its runs.
-        keeper: keeps the witnesses.
+        writer: keeps the witnesses.
         account: takes the findings.
         budget: how many executions an exhaustive exploration may take; 0: none is tried; None: a few seconds' worth.
         samples: how many schedules to sample where that is not enough.
@@ -58,7 +58,7 @@ class Undecided:
     def __init__(  # noqa: PLR0913 - what it works with, and how far it goes
         self,
         judge: Judge,
-        keeper: Keeper,
+        writer: WitnessWriter,
         account: Account,
         *,
         budget: int | None = None,
@@ -69,7 +69,7 @@ class Undecided:
         self.explored = False
         self._case = judge.case
         self._judge = judge
-        self._keeper = keeper
+        self._writer = writer
         self._account = account
         self._budget = budget
         self._samples = samples
@@ -110,20 +110,22 @@ class Undecided:
         )
         return "a schedule that shows it was run" if account.refuted else scope
 
-    async def _settle(self, fair: Run, races: Mapping[Pair, Met], explored: Exhausted | None = None) -> None:
+    async def _settle(
+        self, fair: Run, races: Mapping[PairKey, Coenabled], explored: ExhaustiveResult | None = None
+    ) -> None:
         """Tell the races that were met, and what each finding about an order does."""
         account = self._account
         if account.interrupted or fair.trace is None:
             return
         budget = settling.BUDGET if self._budget is None else min(self._budget, settling.BUDGET)
-        doing = settling.Settling(self._judge, fair.trace, self._keeper, account.findings, races, explored, budget)
+        doing = settling.Settling(self._judge, fair.trace, self._writer, account.findings, races, explored, budget)
         account.schedules += await doing.settle(partial(account.begin, "following of both orders"))
         account.leave()
 
-    async def _exhaust(self, budget: int) -> Exhausted | None:
+    async def _exhaust(self, budget: int) -> ExhaustiveResult | None:
         """Explore exhaustively until something fails, or it turns out to be too much; None if runs do not repeat."""
         account = self._account
-        exploring = Exhausting(self._case, self._judge, progress=self._progress)
+        exploring = ExhaustiveSearch(self._case, self._judge, progress=self._progress)
         part = 0
         try:
             while True:  # in parts: it ends soon after something fails
@@ -141,13 +143,15 @@ class Undecided:
         for failure in explored.failures:
             ending = None if failure.ending == STOPPED else failure.ending
             with ctrl_c_afterwards():  # a witness that was begun is written
-                account.findings.append(await self._keeper.keep(failure.finding, failure.choices, ending=ending))
+                account.findings.append(
+                    await self._writer.write_witness(failure.finding, failure.choices, ending=ending)
+                )
         return explored
 
     async def _try(self, plan: Sequence[str]) -> None:
         """Try some schedules: what streams do to each other through Python objects is in no relation."""
         if plan:
-            sampling = Sampling(self._case, self._judge, self._keeper)
+            sampling = Sampling(self._case, self._judge, self._writer)
             await sampling.run(iter(plan), len(plan), self._progress)
             self._take(sampling)
 
@@ -160,12 +164,12 @@ class Undecided:
         account.notes += sampling.notes()
 
     async def _sample(self, fair: Run, steps: int, explored: str) -> str:
-        looking = Looking(self._case, steps)
-        sampling = Sampling(self._case, self._judge, self._keeper, looking)
+        looking = SampledRaces(self._case, steps)
+        sampling = Sampling(self._case, self._judge, self._writer, looking)
         plan = mixed_plan(self._case.ranks, self._case.seed, steps)
         await sampling.run(islice(plan, self._samples), self._samples, self._progress)
         self._take(sampling)
-        await self._settle(fair, looking.meetings.found)
+        await self._settle(fair, looking.coenabled.pairs)
         looked = "" if looking.schedules == sampling.done else f", {looking.schedules} of them looked at for races"
         bound = self._case.ranks * steps ** (PCT_DEPTH - 1)
         return (

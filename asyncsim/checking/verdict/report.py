@@ -12,7 +12,7 @@ from asyncsim.trace.late import model_of
 
 if TYPE_CHECKING:
     from asyncsim.analysis.analyse import Analysis
-    from asyncsim.checking.search.exhaust import Exhausted
+    from asyncsim.checking.search.exhaust import ExhaustiveResult
     from asyncsim.machine.case import Case, Run
     from asyncsim.trace.event import Trace
     from asyncsim.trace.finding import Finding
@@ -159,7 +159,7 @@ def unheard(report: Report) -> list[str]:
     return [f"what this kernel says of when things land ({words}) means nothing under sc; try --memory ldst"]
 
 
-def exhaustion_scope(explored: Exhausted, case: Case) -> str:
+def exhaustion_scope(explored: ExhaustiveResult, case: Case) -> str:
     """Say what was run, where everything was.
 
     Args:
@@ -172,7 +172,7 @@ def exhaustion_scope(explored: Exhausted, case: Case) -> str:
     return f"{_everything(explored)} of {_limits(case)} {were} run, and none fails{differ}"
 
 
-def exploration_scope(explored: Exhausted, case: Case) -> str:
+def exploration_scope(explored: ExhaustiveResult, case: Case) -> str:
     """Say how far an exhaustive exploration came that found a failure, or did not come to its end.
 
     Args:
@@ -188,14 +188,14 @@ def exploration_scope(explored: Exhausted, case: Case) -> str:
     return f"{made} of {limits} {'was' if explored.executions == 1 else 'were'} run{end}{_rest(explored)}"
 
 
-def _everything(explored: Exhausted) -> str:
+def _everything(explored: ExhaustiveResult) -> str:
     number = explored.inequivalent
     if number == 1:
         return "one execution, to which all schedules are equivalent,"
     return f"all {number} inequivalent executions"
 
 
-def _rest(explored: Exhausted) -> str:
+def _rest(explored: ExhaustiveResult) -> str:
     """Say what is left of an exploration that did not come to its end, and what would finish it."""
     different = "all inequivalent" if not explored.redundant else f"{explored.inequivalent} of them inequivalent"
     if explored.endless:

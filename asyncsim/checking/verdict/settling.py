@@ -18,9 +18,9 @@ from asyncsim.analysis.signals import signal_race_at
 from asyncsim.analysis.streams import Streams
 from asyncsim.checking.record.interrupts import ctrl_c_afterwards
 from asyncsim.checking.search.coenabled import SIGNAL_RACE
-from asyncsim.checking.search.ends import NOT_FOLLOWED, Ends, Shown
-from asyncsim.checking.witness.rendezvous import Meeting
-from asyncsim.checking.witness.witness import shown_by
+from asyncsim.checking.search.ends import NOT_FOLLOWED, OrderComparison, OrderEffect
+from asyncsim.checking.witness.rendezvous import Rendezvous
+from asyncsim.checking.witness.witness import failures_in_words
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.choices import Choices
 from asyncsim.schedulers.fair import FairAtLast
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from asyncsim.analysis.group import Suspect
     from asyncsim.analysis.streams import Place
     from asyncsim.checking.diagnose.outcome import Judge
-    from asyncsim.checking.search.coenabled import Met, Pair
-    from asyncsim.checking.search.exhaust import Exhausted
-    from asyncsim.checking.search.keep import Keeper
+    from asyncsim.checking.search.coenabled import Coenabled, PairKey
+    from asyncsim.checking.search.exhaust import ExhaustiveResult
+    from asyncsim.checking.search.keep import WitnessWriter
     from asyncsim.machine.case import Case
     from asyncsim.trace.event import Trace
     from asyncsim.trace.finding import Finding, Side
@@ -57,9 +57,9 @@ class Settling:
     Args:
         judge: of its runs; it knows the fair one.
         fair: the fair run, recorded.
-        keeper: keeps the witnesses.
+        writer: keeps the witnesses.
         findings: what was found by now; settled in place, and added to.
-        races: that were met, as of `asyncsim.checking.search.exhaust.Exhausted`.
+        races: that were met, as of `asyncsim.checking.search.exhaust.ExhaustiveResult`.
         explored: what an exhaustive exploration has shown; None: there was none.
         budget: how many executions may be made to follow orders.
 
@@ -67,10 +67,10 @@ class Settling:
 
     judge: Judge
     fair: Trace
-    keeper: Keeper
+    writer: WitnessWriter
     findings: list[Finding]
-    races: Mapping[Pair, Met]
-    explored: Exhausted | None = None
+    races: Mapping[PairKey, Coenabled]
+    explored: ExhaustiveResult | None = None
     budget: int = BUDGET
 
     async def settle(self, begin: Callable[[], None] = _nothing) -> int:
@@ -95,7 +95,7 @@ class Settling:
                     self.findings[number].with_(harmful=False, shown=words), raced
                 )
             return 0
-        ends = Ends(self.judge, min(self.budget, STEPS // max(self.judge.steps, 1)))
+        ends = OrderComparison(self.judge, min(self.budget, STEPS // max(self.judge.steps, 1)))
         for number in left:
             finding = self.findings[number]
             if finding.examples and len(finding.sides) == 2:  # noqa: PLR2004 - a pair
@@ -119,46 +119,48 @@ class Settling:
         if met is None or finding.token is not None:
             return finding
         first, second = finding.sides
-        prefix = [*met.together, second.actor, first.actor]
+        prefix = [*met.choices_before, second.actor, first.actor]
         choices = Choices(FairAtLast(Lenient([(name, 1) for name in prefix]), len(prefix)))
         ending = None
         with suppress(KernelError):
             ending = (await simulate.aio(self.judge.case, choices, engine="direct", notice=False)).ending
-        return await self.keeper.keep(finding, choices.choices, ending=ending)
+        return await self.writer.write_witness(finding, choices.choices, ending=ending)
 
-    async def _settled(self, finding: Finding, raced: Raced, ends: Ends) -> Finding:
-        shown: list[Shown] = []
+    async def _settled(self, finding: Finding, raced: Raced, ends: OrderComparison) -> Finding:
+        shown: list[OrderEffect] = []
         for sides, why in zip(finding.examples, finding.whys, strict=True):
             together = await self._together(sides, raced)
             if together is None:
-                shown.append(Shown(None, NOT_FOLLOWED))
+                shown.append(OrderEffect(None, NOT_FOLLOWED))
                 continue
-            shown.append(await ends.of(together, sides[0].actor, sides[1].actor))
+            shown.append(await ends.compare(together, sides[0].actor, sides[1].actor))
             if shown[-1].harmful:
                 return await self._harmful(finding.with_(sides=sides, why=why), shown[-1])
         worst = next((one for one in shown if one.harmful is None), shown[0])
         if worst.harmful is False and finding.pairs > len(shown):
-            worst = Shown(None, f"{worst.words} (in {len(shown)} of {finding.pairs} pairs; the others were not run)")
+            worst = OrderEffect(
+                None, f"{worst.words} (in {len(shown)} of {finding.pairs} pairs; the others were not run)"
+            )
         return finding.with_(harmful=worst.harmful, shown=_joined(finding.shown, worst))
 
-    async def _harmful(self, finding: Finding, shown: Shown) -> Finding:
+    async def _harmful(self, finding: Finding, shown: OrderEffect) -> Finding:
         """Return a finding with the execution that shows it."""
         end, words = shown.end, shown.words
         if end is None:
             return finding.with_(harmful=True, shown=words)
         if not words:
-            words = end.error if end.run is None else await shown_by(self.judge, end.run)
+            words = end.error if end.run is None else await failures_in_words(self.judge, end.run)
         ending = None if end.run is None else end.run.ending
         with ctrl_c_afterwards():  # a witness that was begun is written
-            return await self.keeper.keep(finding.with_(harmful=True, shown=words), end.choices, ending=ending)
+            return await self.writer.write_witness(finding.with_(harmful=True, shown=words), end.choices, ending=ending)
 
     async def _together(self, sides: tuple[Side, ...], raced: Raced) -> list[str] | None:
         """Return the choices after which both sides are next; None: they were not brought together."""
         met = raced.meeting(sides)
         if met is not None:
-            return met.together
+            return met.choices_before
         first, second = sides
-        meeting = Meeting(first, second, self.judge.fair, 2 * self.judge.steps)
+        meeting = Rendezvous(first, second, self.judge.fair, 2 * self.judge.steps)
         choices = Choices(meeting)
         with suppress(KernelError):
             await simulate.aio(self.judge.case, choices, engine="direct", notice=False)
@@ -175,7 +177,7 @@ def doubt(findings: list[Finding]) -> None:
             findings[number] = finding.with_(harmful=None)
 
 
-def _joined(told: str, shown: Shown) -> str:
+def _joined(told: str, shown: OrderEffect) -> str:
     """Say what two schedules showed, and what following them did, unless that says all."""
     if shown.harmful is False or not told:
         return shown.words
@@ -192,17 +194,17 @@ class Raced:
     Args:
         case: what was explored.
         fair: its fair run, by which races are named.
-        races: as of `asyncsim.checking.search.exhaust.Exhausted`.
+        races: as of `asyncsim.checking.search.exhaust.ExhaustiveResult`.
 
     """
 
-    def __init__(self, case: Case, fair: Trace, races: Mapping[Pair, Met]) -> None:
+    def __init__(self, case: Case, fair: Trace, races: Mapping[PairKey, Coenabled]) -> None:
         self._case = case
         self._fair = fair
         self._races = races
         self._met = {_key(one[:2], other[:2]): met for (_, one, other), met in races.items()}
 
-    def meeting(self, sides: tuple[Side, ...]) -> Met | None:
+    def meeting(self, sides: tuple[Side, ...]) -> Coenabled | None:
         """Return where the two sides of a finding were met; None: nowhere."""
         return self._met.get(_key(*((side.actor, side.index) for side in sides)))
 
@@ -213,7 +215,7 @@ class Raced:
             DivergenceError: the kernel did not do the same again under the same schedule.
 
         """
-        runs: dict[tuple[str, ...], list[Pair]] = {}
+        runs: dict[tuple[str, ...], list[PairKey]] = {}
         for pair, met in self._races.items():
             runs.setdefault(met.choices, []).append(pair)
         groups: dict[tuple[object, ...], Finding] = {}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.witness.overflow import Overflows, overflow_witness, told_again
+from asyncsim.checking.witness.overflow import LeavesRange, overflow_in_run, overflow_witness
 from asyncsim.checking.witness.shrink import shrink
-from asyncsim.checking.witness.swapped import Own, Swap
-from asyncsim.checking.witness.witness import shown_by, witness
+from asyncsim.checking.witness.swapped import FailsByPair, Swap
+from asyncsim.checking.witness.witness import failures_in_words, race_witness
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.errors import KernelError, MisuseError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from asyncsim.analysis.analyse import Analysis
     from asyncsim.checking.diagnose.outcome import Judge
-    from asyncsim.checking.search.keep import Keeper
+    from asyncsim.checking.search.keep import WitnessWriter
     from asyncsim.checking.verdict.account import Account
     from asyncsim.checking.verdict.report import Report
     from asyncsim.checking.witness.witness import Witness
@@ -39,7 +39,7 @@ class Suspects:
 
     Args:
         judge: of the runs of the case that is judged.
-        keeper: keeps the witnesses.
+        writer: keeps the witnesses.
         account: takes the findings.
         again: judges the case at fewer ranks.
         shrinking: how many steps it may cost to shrink one witness.
@@ -49,7 +49,7 @@ class Suspects:
     def __init__(
         self,
         judge: Judge,
-        keeper: Keeper,
+        writer: WitnessWriter,
         account: Account,
         again: Callable[[Case], Awaitable[Report]],
         *,
@@ -57,7 +57,7 @@ class Suspects:
     ) -> None:
         self._case = judge.case
         self._judge = judge
-        self._keeper = keeper
+        self._writer = writer
         self._account = account
         self._again = again
         self._shrinking = shrinking
@@ -79,7 +79,7 @@ class Suspects:
         if suspect.kind == OVERFLOW:
             seen = await overflow_witness(self._judge, suspect, analysis.disputed, begun)
         else:
-            seen = await witness(self._judge, suspect, exact=analysis.exact, begun=begun)
+            seen = await race_witness(self._judge, suspect, exact=analysis.exact, begun=begun)
         account.schedules += seen.schedules
         if not seen.confirmed and not analysis.exact:
             return  # frontiers are approximate then: what no run shows is not reported
@@ -119,11 +119,11 @@ class Suspects:
                 short = await self._shrunk(finding, seen, analysis, steps)
                 told, choices = await self._retold(finding, short), short
             self._account.begin("writing of a witness")
-            return await self._keeper.keep(told, choices, ending=seen.ending)
+            return await self._writer.write_witness(told, choices, ending=seen.ending)
         except KeyboardInterrupt:
             if steps <= LONG:  # else it would take too long, with nobody heard
                 self._account.interrupt()
-                self._account.findings[-1] = await self._keeper.keep(told, choices, ending=seen.ending)
+                self._account.findings[-1] = await self._writer.write_witness(told, choices, ending=seen.ending)
             raise
 
     async def _shrunk(self, finding: Finding, seen: Witness, analysis: Analysis, steps: int) -> list[str]:
@@ -136,8 +136,8 @@ class Suspects:
     def _fails(self, finding: Finding, seen: Witness, analysis: Analysis) -> Callable[[Run], bool]:
         """Return what says of a run that it shows what the witness shows."""
         if finding.kind == OVERFLOW:
-            return Overflows(self._judge, finding.sides[0].region, seen.ending, analysis.disputed)
-        return Own(
+            return LeavesRange(self._judge, finding.sides[0].region, seen.ending, analysis.disputed)
+        return FailsByPair(
             self._judge, Swap(*finding.sides),
             known=seen.choices, kinds=seen.failure, ending=seen.ending, right=seen.right,
             disputed=analysis.disputed, doubted=not analysis.exact,
@@ -146,9 +146,9 @@ class Suspects:
     async def _retold(self, finding: Finding, choices: Sequence[str]) -> Finding:
         """Return the finding with what its shrunk witness shows."""
         if finding.kind == OVERFLOW:
-            return await told_again(self._judge, finding, choices)
+            return await overflow_in_run(self._judge, finding, choices)
         run = drive(self._case, Replay(choices))
-        return finding.with_(shown=await shown_by(self._judge, run))
+        return finding.with_(shown=await failures_in_words(self._judge, run))
 
     async def _at_fewer_ranks(self, suspect: Finding) -> Finding | None:
         """Return a harmful finding with the witness of the same one among a few ranks, where many are judged.

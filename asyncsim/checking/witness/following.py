@@ -22,7 +22,7 @@ SPINNING = (TEST, POLL)
 """Who stands before one of these may stand there again and again, so nobody is kept waiting for him."""
 
 
-class Plan:
+class ChoiceList:
     """Picks, of those who are ready, the one who comes first in a list of choices; when it has ended, in fair turn.
 
     Whoever blocks, or is held, is passed over and catches up as soon as he can.
@@ -45,11 +45,11 @@ class Plan:
         self._fair = Fifo()
         self._fair.begin(actors)
 
-    def done(self, name: str) -> int:
+    def executed(self, name: str) -> int:
         """Return how many operations of an actor were executed."""
         return self._done.get(name, 0)
 
-    def stands(self, ready: Sequence[Op], side: Side) -> int | None:
+    def index_of_side(self, ready: Sequence[Op], side: Side) -> int | None:
         """Return the place of a side's operation among those that are ready; None if it is not there.
 
         Args:
@@ -57,9 +57,9 @@ class Plan:
             side: names an actor and the index of an operation of it.
 
         """
-        return self.find(ready, side.actor) if self.done(side.actor) == side.index else None
+        return self.index_of_actor(ready, side.actor) if self.executed(side.actor) == side.index else None
 
-    def find(self, ready: Sequence[Op], name: str) -> int | None:
+    def index_of_actor(self, ready: Sequence[Op], name: str) -> int | None:
         """Return the place of an actor among those that are ready, without looking at all of a thousand.
 
         Args:
@@ -76,7 +76,7 @@ class Plan:
         at = bisect_left(ready, order, key=_ORDER)
         return at if at < len(ready) and ready[at].actor.order == order else None
 
-    def take(self, ready: Sequence[Op], at: int) -> Op:
+    def execute(self, ready: Sequence[Op], at: int) -> Op:
         """Return the operation in a place, and count it.
 
         Args:
@@ -85,10 +85,10 @@ class Plan:
 
         """
         op = ready[at]
-        self._done[op.actor.name] = self.done(op.actor.name) + 1
+        self._done[op.actor.name] = self.executed(op.actor.name) + 1
         return op
 
-    def pick(self, ready: Sequence[Op], held: Sequence[Op] = ()) -> int:
+    def next_index(self, ready: Sequence[Op], held: Sequence[Op] = ()) -> int:
         """Return the place of the next one.
 
         Args:
@@ -97,31 +97,31 @@ class Plan:
 
         """
         names = [op.actor.name for op in held]
-        at = self._late(ready, names)
+        at = self._next_behind(ready, names)
         while at is None and self._at < len(self._choices):
             name = self._choices[self._at]
             number = self._planned[name] = self._planned.get(name, -1) + 1
-            if number >= self.done(name):
+            if number >= self.executed(name):
                 known = name in self._behind
                 self._behind.setdefault(name, deque()).append((self._at, number))
-                at = None if known or name in names else self.find(ready, name)
+                at = None if known or name in names else self.index_of_actor(ready, name)
             self._at += 1
         return self._fair.pick(ready, held) if at is None else at
 
-    def _late(self, ready: Sequence[Op], held: Sequence[str]) -> int | None:
+    def _next_behind(self, ready: Sequence[Op], held: Sequence[str]) -> int | None:
         """Return the place of the first one in the list who was passed over and can go on now."""
         first, found = len(self._choices), None
         for name, waiting in list(self._behind.items()):
-            while waiting and waiting[0][1] < self.done(name):
+            while waiting and waiting[0][1] < self.executed(name):
                 waiting.popleft()
             if not waiting:
                 del self._behind[name]
-            elif waiting[0][0] < first and name not in held and (at := self.find(ready, name)) is not None:
+            elif waiting[0][0] < first and name not in held and (at := self.index_of_actor(ready, name)) is not None:
                 first, found = waiting[0][0], at
         return found
 
 
-class Following:
+class PairReversal:
     """Follows a run, but for one pair: where the one side is next, the other goes first.
 
     Args:
@@ -137,7 +137,7 @@ class Following:
     def __init__(
         self, choices: Sequence[str], held: Side, until: Side, patience: int, *, eager: str | None = None
     ) -> None:
-        self._plan = Plan(choices)
+        self._followed = ChoiceList(choices)
         self._held = held
         self._until = until
         self._patience = patience
@@ -146,31 +146,31 @@ class Following:
 
     def begin(self, actors: Sequence[Actor]) -> None:
         """Start over."""
-        self._plan.begin(actors)
+        self._followed.begin(actors)
         self._waited = 0
         self.reversed = False
 
     def choose(self, ready: Sequence[Op]) -> Op:
         """Choose what the run has next, of the pair the other way round."""
-        plan = self._plan
-        op = plan.take(ready, self._place(ready))
-        if not self.reversed and plan.done(self._held.actor) <= self._held.index:
-            self.reversed = plan.done(self._until.actor) > self._until.index
+        choices = self._followed
+        op = choices.execute(ready, self._place(ready))
+        if not self.reversed and choices.executed(self._held.actor) <= self._held.index:
+            self.reversed = choices.executed(self._until.actor) > self._until.index
         return op
 
     def _place(self, ready: Sequence[Op]) -> int:
-        plan = self._plan
+        choices = self._followed
         if self.reversed and self._eager is not None:
-            at = plan.stands(ready, self._held)
+            at = choices.index_of_side(ready, self._held)
             if at is None:
-                at = plan.find(ready, self._eager)
+                at = choices.index_of_actor(ready, self._eager)
             if at is not None and ready[at].kind not in SPINNING:
                 return at
-        at = plan.pick(ready)
-        if self.reversed or self._waited > self._patience or at != plan.stands(ready, self._held):
+        at = choices.next_index(ready)
+        if self.reversed or self._waited > self._patience or at != choices.index_of_side(ready, self._held):
             return at
-        other = plan.stands(ready, self._until)
+        other = choices.index_of_side(ready, self._until)
         if other is not None:
             return other
         self._waited += 1
-        return at if len(ready) == 1 else plan.pick(ready, [ready[at]])
+        return at if len(ready) == 1 else choices.next_index(ready, [ready[at]])

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.witness.rendezvous import Holding
-from asyncsim.checking.witness.swapped import patience_of, same_orders
-from asyncsim.checking.witness.witness import Witness, shown_by
+from asyncsim.checking.witness.rendezvous import HeldOperation
+from asyncsim.checking.witness.swapped import hold_limit, orders_agree
+from asyncsim.checking.witness.witness import Witness, failures_in_words
 from asyncsim.machine.direct import drive
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.replay import Replay
@@ -64,7 +64,7 @@ async def overflow_witness(
     schedules, met = 0, set()
     for actor, index in _held(judge, finding):
         schedules += 1
-        scheduler = Holding(actor, index, patience_of(judge))
+        scheduler = HeldOperation(actor, index, hold_limit(judge))
         try:
             run = await simulate.aio(judge.case, scheduler, record="witness", engine="direct", begun=begun)
         except KernelError:
@@ -104,7 +104,7 @@ def _left(run: Run, cell: str) -> _Left | None:
     return None
 
 
-async def told_again(judge: Judge, finding: Finding, choices: Sequence[str]) -> Finding:
+async def overflow_in_run(judge: Judge, finding: Finding, choices: Sequence[str]) -> Finding:
     """Return an overflow about the operation that overflows in a run, with what that run shows.
 
     Args:
@@ -123,7 +123,7 @@ async def told_again(judge: Judge, finding: Finding, choices: Sequence[str]) -> 
     return finding.with_(sides=(left.side,), shown=await _words(judge, run, left))
 
 
-class Overflows:
+class LeavesRange:
     """Says of a run whether a cell leaves its range in it, and whether that does harm.
 
     Args:
@@ -164,7 +164,7 @@ def _harm(judge: Judge, run: Run, disputed: Callable[[], Pairs]) -> bool | None:
         return True
     if not judge.failures(run):
         return None if judge.has_other_bits(run) else False
-    alone = judge.failures(run) - judge.usual and same_orders(judge.fair, run.choices, disputed())
+    alone = judge.failures(run) - judge.usual and orders_agree(judge.fair, run.choices, disputed())
     return True if alone else None
 
 
@@ -173,4 +173,4 @@ async def _words(judge: Judge, run: Run, left: _Left) -> str:
     text = f"rank {op.actor.rank}'s {op} takes it from {left.before} to {left.after}, in step {left.event.step}"
     if run.ending == OVERFLOW or not judge.failures(run) - judge.usual:
         return text
-    return f"{text}; {await shown_by(judge, run)}"
+    return f"{text}; {await failures_in_words(judge, run)}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.witness.following import SPINNING, Plan
+from asyncsim.checking.witness.following import SPINNING, ChoiceList
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from asyncsim.trace.world import Actor
 
 
-def did(trace: Trace, side: Side) -> bool:
+def run_matches_side(trace: Trace, side: Side) -> bool:
     """Say whether the operation of a run that a side numbers comes from the side's line, in its call.
 
     Args:
@@ -32,10 +32,10 @@ def did(trace: Trace, side: Side) -> bool:
     pending = () if trace.footer is None else trace.footer.pending
     own = (event for event in chain(trace.events, pending) if event.op.actor.name == side.actor)
     event = next(islice(own, side.index, None), None)
-    return event is not None and is_of(event.op, side) and (event.call, event.at) == (side.call, side.at)
+    return event is not None and op_matches_side(event.op, side) and (event.call, event.at) == (side.call, side.at)
 
 
-def is_of(op: Op, side: Side) -> bool:
+def op_matches_side(op: Op, side: Side) -> bool:
     """Say whether an operation is of the kind of a side, and on its region, cell or stream.
 
     Args:
@@ -57,7 +57,7 @@ HOWS = (_AS_FAIR, _FIRST, _LATE)
 the other before all others; or both are held as long as anybody else can move."""
 
 
-class Meeting:
+class Rendezvous:
     """Brings two actors to their operations, then lets one go first; everybody else as in the fair run.
 
     Args:
@@ -71,14 +71,14 @@ class Meeting:
     def __init__(self, first: Side, second: Side, fair: Sequence[str], patience: int, *, how: str = HOWS[0]) -> None:
         """Hold both sides until both stand at the gate."""
         self._sides = (first, second)
-        self._plan = Plan(fair)
+        self._followed = ChoiceList(fair)
         self._patience = patience
         self._how = how
         self.met = False
 
     def begin(self, actors: Sequence[Actor]) -> None:
         """Start over."""
-        self._plan.begin(actors)
+        self._followed.begin(actors)
         self._next: list[Side] = []
         self._over = False
         self._held = 0
@@ -87,11 +87,11 @@ class Meeting:
 
     def choose(self, ready: Sequence[Op]) -> Op:
         """Choose as the fair run did among those that are not held; the two sides when they have met."""
-        return self._plan.take(ready, self._place(ready))
+        return self._followed.execute(ready, self._place(ready))
 
     def _place(self, ready: Sequence[Op]) -> int:
         if not self._over and not self.met:
-            standing = [at for side in self._sides if (at := self._plan.stands(ready, side)) is not None]
+            standing = [at for side in self._sides if (at := self._followed.index_of_side(ready, side)) is not None]
             held = [ready[at] for at in standing]
             free = len(held) < len(ready)
             self._held += bool(held)
@@ -105,12 +105,12 @@ class Meeting:
                 self._over = True  # they cannot meet: go on as the fair run did
             else:
                 at = self._sought(ready, held)
-                return self._plan.pick(ready, held) if at is None else at
+                return self._followed.next_index(ready, held) if at is None else at
         while self._next:
-            at = self._plan.find(ready, self._next.pop(0).actor)
+            at = self._followed.index_of_actor(ready, self._next.pop(0).actor)
             if at is not None:
                 return at
-        return self._plan.pick(ready)
+        return self._followed.next_index(ready)
 
     def _sought(self, ready: Sequence[Op], held: Sequence[Op]) -> int | None:
         """Return the place of the one who is awaited, if he goes before all others."""
@@ -118,7 +118,7 @@ class Meeting:
             return None
         side = self._sides[held[0].actor.name == self._sides[0].actor]
         for name in (side.actor, side.actor.partition(">")[0]):  # what lands is issued before
-            at = self._plan.find(ready, name)
+            at = self._followed.index_of_actor(ready, name)
             if at is not None and ready[at] is not held[0] and ready[at].kind not in SPINNING:
                 return at
         return None
@@ -126,12 +126,12 @@ class Meeting:
     def _is_meant(self, op: Op) -> bool:
         """Say whether what stands in the place of a side is its operation; it is looked at once."""
         name = op.actor.name
-        if name not in self._meant and is_of(op, next(side for side in self._sides if side.actor == name)):
+        if name not in self._meant and op_matches_side(op, next(side for side in self._sides if side.actor == name)):
             self._meant.add(name)
         return name in self._meant
 
 
-class Holding:
+class HeldOperation:
     """Holds one operation until nobody else can go on.
 
     Args:
@@ -148,15 +148,15 @@ class Holding:
 
     def begin(self, actors: Sequence[Actor]) -> None:
         """Start over."""
-        self._plan = Plan(())
-        self._plan.begin(actors)
+        self._followed = ChoiceList(())
+        self._followed.begin(actors)
         self._waited = 0
 
     def choose(self, ready: Sequence[Op]) -> Op:
         """Choose in fair turn among those that are not held."""
-        plan = self._plan
-        at = plan.find(ready, self._actor) if plan.done(self._actor) == self._index else None
+        choices = self._followed
+        at = choices.index_of_actor(ready, self._actor) if choices.executed(self._actor) == self._index else None
         self._waited += at is not None
         if at is None or len(ready) == 1 or self._waited > self._patience:
-            return plan.take(ready, plan.pick(ready))
-        return plan.take(ready, plan.pick(ready, [ready[at]]))
+            return choices.execute(ready, choices.next_index(ready))
+        return choices.execute(ready, choices.next_index(ready, [ready[at]]))

@@ -12,8 +12,8 @@ from itertools import islice
 from operator import ne
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.witness.following import Following
-from asyncsim.checking.witness.rendezvous import did
+from asyncsim.checking.witness.following import PairReversal
+from asyncsim.checking.witness.rendezvous import run_matches_side
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.errors import KernelError
@@ -41,10 +41,10 @@ class Swap:
 
     def inverted(self, choices: Sequence[str]) -> bool:
         """Say whether in these choices the second was executed, and the first not before it."""
-        first, second = (step_of(choices, side) for side in (self.first, self.second))
+        first, second = (step_of_side(choices, side) for side in (self.first, self.second))
         return second is not None and (first is None or second < first)
 
-    def fair(self, choices: Sequence[str], patience: int) -> Following:
+    def fair(self, choices: Sequence[str], patience: int) -> PairReversal:
         """Return what follows a run in which it is inverted, and puts it right.
 
         Args:
@@ -52,15 +52,15 @@ class Swap:
             patience: how many steps an operation is held at most.
 
         """
-        return Following(choices, self.second, self.first, patience)
+        return PairReversal(choices, self.second, self.first, patience)
 
 
-def patience_of(judge: Judge) -> int:
+def hold_limit(judge: Judge) -> int:
     """Return how many steps an operation is held at most."""
     return PATIENCE + 2 * judge.steps
 
 
-def step_of(choices: Sequence[str], side: Side) -> int | None:
+def step_of_side(choices: Sequence[str], side: Side) -> int | None:
     """Return the step in which a side was executed; None if it was not.
 
     Args:
@@ -72,7 +72,7 @@ def step_of(choices: Sequence[str], side: Side) -> int | None:
     return next(islice(steps, side.index, None), None)
 
 
-def exchanged(one: Sequence[str], other: Sequence[str], swap: Swap) -> bool:
+def differ_in_pair_alone(one: Sequence[str], other: Sequence[str], swap: Swap) -> bool:
     """Say whether two runs are the same but for the pair, whose sides follow one another in both.
 
     Args:
@@ -81,7 +81,7 @@ def exchanged(one: Sequence[str], other: Sequence[str], swap: Swap) -> bool:
         swap: the pair.
 
     """
-    at = step_of(one, swap.first)
+    at = step_of_side(one, swap.first)
     if at is None or len(one) != len(other):
         return False
     names = [swap.first.actor, swap.second.actor]
@@ -89,7 +89,7 @@ def exchanged(one: Sequence[str], other: Sequence[str], swap: Swap) -> bool:
     return apart == len(names) and list(one[at : at + 2]) == names and list(other[at : at + 2]) == names[::-1]
 
 
-class Own:
+class FailsByPair:
     """Says of a run whether it fails in a given way, and by the order of one pair alone.
 
     Args:
@@ -137,7 +137,7 @@ class Own:
 
     def _by_the_pair(self, run: Run) -> bool:
         """Say whether the counterpart does not fail alike, and differs in nothing but what the pair has done."""
-        scheduler = self._swap.fair(run.choices, patience_of(self._judge))
+        scheduler = self._swap.fair(run.choices, hold_limit(self._judge))
         try:
             other = drive(self._judge.case, scheduler)
         except KernelError:
@@ -147,7 +147,7 @@ class Own:
 
     def _is_meant(self, run: Run) -> bool:
         swap = self._swap
-        return not self._doubted or stood(run.case, run.choices, (swap.first, swap.second))
+        return not self._doubted or sides_match_run(run.case, run.choices, (swap.first, swap.second))
 
     def _tells(self, here: frozenset[str], there: frozenset[str]) -> bool:
         return bool(here - there - self._judge.usual) and not (self._right and there - self._judge.usual)
@@ -155,7 +155,7 @@ class Own:
     def _alone(self, choices: Sequence[str], others: Sequence[str]) -> bool:
         """Say whether the two runs differ in no other order that matters, but for what this pair's has done."""
         swap = self._swap
-        at = step_of(choices, swap.second) or 0
+        at = step_of_side(choices, swap.second) or 0
         names = [swap.first.actor, swap.second.actor]
         next_to_it = swap.first.op == WAIT or list(choices[at : at + 2]) == names[::-1]
         if next_to_it and choices[:at] == others[:at] and list(others[at : at + 2]) == names:
@@ -163,10 +163,10 @@ class Own:
         if self._pairs is None:
             own = frozenset((side.actor, side.index) for side in (swap.first, swap.second))
             self._pairs = [pair for pair in self._disputed() if pair != own]
-        return same_orders(choices, others, self._pairs)
+        return orders_agree(choices, others, self._pairs)
 
 
-def stood(case: Case, choices: Sequence[str], sides: Sequence[Side]) -> bool:
+def sides_match_run(case: Case, choices: Sequence[str], sides: Sequence[Side]) -> bool:
     """Say whether in a run the sides are the operations that they name, from their lines.
 
     Args:
@@ -179,10 +179,10 @@ def stood(case: Case, choices: Sequence[str], sides: Sequence[Side]) -> bool:
         trace = drive(case, Replay(choices), record="witness").trace
     except KernelError as error:
         trace = error.trace
-    return trace is not None and all(did(trace, side) for side in sides)
+    return trace is not None and all(run_matches_side(trace, side) for side in sides)
 
 
-def same_orders(one: Sequence[str], other: Sequence[str], pairs: Pairs) -> bool:
+def orders_agree(one: Sequence[str], other: Sequence[str], pairs: Pairs) -> bool:
     """Say whether two runs have each of the pairs in the same order, as far as both have executed it.
 
     Args:

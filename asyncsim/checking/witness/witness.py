@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from asyncsim.checking.diagnose.symptoms import told
 from asyncsim.checking.search.ends import DIFFER
-from asyncsim.checking.witness.following import Following
-from asyncsim.checking.witness.rendezvous import HOWS, Holding, Meeting, did
-from asyncsim.checking.witness.swapped import Swap, exchanged, patience_of
+from asyncsim.checking.witness.following import PairReversal
+from asyncsim.checking.witness.rendezvous import HOWS, HeldOperation, Rendezvous, run_matches_side
+from asyncsim.checking.witness.swapped import Swap, differ_in_pair_alone, hold_limit
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.choices import Choices
 from asyncsim.trace.digest import digest_bytes
@@ -77,7 +77,7 @@ class _Tried:
     error: str = ""
 
 
-async def witness(judge: Judge, finding: Finding, *, exact: bool = False, begun: Begun | None = None) -> Witness:
+async def race_witness(judge: Judge, finding: Finding, *, exact: bool = False, begun: Begun | None = None) -> Witness:
     """Run both orders of a finding's pairs, one pair after the other until one is harmful.
 
     Args:
@@ -129,7 +129,7 @@ class _Trial:
         self._swap = swap
         self._begun = begun
         self._exact = exact
-        self._patience = patience_of(judge)
+        self._patience = hold_limit(judge)
 
     async def orders(self, *, further: bool) -> Witness:
         """Make pairs of runs until one shows harm.
@@ -152,18 +152,18 @@ class _Trial:
         """Yield pairs of runs: with the sides in the order of the fair run, and the other way round."""
         first, second = self._swap.first, self._swap.second
         for how in HOWS:
-            meeting = Meeting(first, second, self._judge.fair, self._patience, how=how)
+            meeting = Rendezvous(first, second, self._judge.fair, self._patience, how=how)
             one = await self._run(meeting, recorded=not self._exact)
             if not meeting.met or not self._is_meant(one):
                 continue
             for eager in self._eager():
-                turned = Following(one.choices, first, second, self._patience, eager=eager)
+                turned = PairReversal(one.choices, first, second, self._patience, eager=eager)
                 other = await self._run(turned)
                 if turned.reversed and (pair := await self._with_fair(one, other)):
                     yield pair
         for side in (first, second):
             if side.op == WAIT:
-                other = await self._run(Holding(side.actor, side.index, self._patience), recorded=not self._exact)
+                other = await self._run(HeldOperation(side.actor, side.index, self._patience), recorded=not self._exact)
                 if self._swap.inverted(other.choices) and self._is_meant(other):
                     scheduler = self._swap.fair(other.choices, self._patience)
                     one = await self._run(scheduler)
@@ -180,7 +180,7 @@ class _Trial:
 
     async def _with_fair(self, one: _Tried, other: _Tried) -> tuple[_Tried, _Tried] | None:
         """Return the other run with what differs from it in the order of the pair alone."""
-        if exchanged(one.choices, other.choices, self._swap):
+        if differ_in_pair_alone(one.choices, other.choices, self._swap):
             return one, other
         scheduler = self._swap.fair(other.choices, self._patience)
         back = await self._run(scheduler)
@@ -202,7 +202,7 @@ class _Trial:
         """Say whether the sides were the operations that they name, from their lines; known of a run with a record."""
         if tried.run is None or tried.run.trace is None:
             return True
-        return all(did(tried.run.trace, side) for side in (self._swap.first, self._swap.second))
+        return all(run_matches_side(tried.run.trace, side) for side in (self._swap.first, self._swap.second))
 
     async def _compared(self, one: _Tried, other: _Tried) -> Witness:
         """Say what the order of the pair does: `one` has that of the fair run, `other` the other."""
@@ -232,10 +232,10 @@ class _Trial:
                 harmful=True, shown=f"the kernel raises in one order: {tried.error}", choices=tuple(tried.choices)
             )
         findings = self._judge.findings(tried.run, beside)
-        return _of(tried.run, await shown_by(self._judge, tried.run, beside), findings, harmful=True)
+        return _of(tried.run, await failures_in_words(self._judge, tried.run, beside), findings, harmful=True)
 
 
-async def shown_by(judge: Judge, run: Run, beside: frozenset[str] | None = None) -> str:
+async def failures_in_words(judge: Judge, run: Run, beside: frozenset[str] | None = None) -> str:
     """Say in words what a failing run shows.
 
     Args:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.record.locate import locate
 from asyncsim.checking.search.sampler import Sampler
-from asyncsim.checking.search.shard import DIES, Failure, Part
-from asyncsim.checking.workers.journal import note_new
+from asyncsim.checking.search.shard import DIES, Failure, Shard
+from asyncsim.checking.workers.journal import append_failures
 from asyncsim.machine.case import Case
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.fifo import Fifo
@@ -33,7 +33,7 @@ PATIENCE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class CaseSpec:
     """What all batches of one exploration share.
 
     Args:
@@ -69,7 +69,7 @@ class Batch:
 
     """
 
-    work: Work
+    spec: CaseSpec
     start: int
     texts: tuple[str, ...]
 
@@ -80,20 +80,20 @@ class Batch:
             self, start=self.start + middle, texts=self.texts[middle:]
         )
 
-    def deadly(self) -> Part:
-        """Return the part of one schedule that ends the process it runs in, each time."""
+    def fatal_shard(self) -> Shard:
+        """Return the shard of one schedule that ends the process it runs in, each time."""
         (text,) = self.texts
         why = (
             "nothing was judged: the process that runs this schedule dies, in every attempt: killed, out of memory, "
             "or by a crash; no result of it was seen, right or wrong"
         )
-        return Part(self.start, 1, times={DIES: 1}, first={DIES: Failure(Finding("wrong-result", why), (), text, "")})
+        return Shard(self.start, 1, times={DIES: 1}, first={DIES: Failure(Finding("wrong-result", why), (), text, "")})
 
 
 class _Here(threading.local):
     """What this thread has prepared: the sampler of the work it did last. A batch is never changed by it."""
 
-    work: Work | None = None
+    spec: CaseSpec | None = None
     sampler: Sampler
     judge: Judge
 
@@ -103,7 +103,7 @@ _stops: list[Event] = []
 """Set, in a process of a pool, when the pool is to stop."""
 
 
-def begin(stop: Event) -> None:
+def init_worker(stop: Event) -> None:
     """Prepare a process of a pool: Ctrl-C is its parent's business, which then sets `stop`; it dies with its parent."""
     import signal  # noqa: PLC0415 - of pool processes alone
 
@@ -139,62 +139,62 @@ def check_not_nested() -> None:
         )
 
 
-def run_batch(batch: Batch) -> Part:
-    """Run a batch, here; return its part, which is a shorter one if the pool was told to stop.
+def run_batch(batch: Batch) -> Shard:
+    """Run a batch, here; return its shard, which is a shorter one if the pool was told to stop.
 
     Raises:
         MisuseError: the kernel cannot be found here, or has another source.
 
     """
-    whole = Part(batch.start)
+    whole = Shard(batch.start)
     try:
-        sampler = _sampler(batch.work)
+        sampler = _sampler(batch.spec)
         for number, text in enumerate(batch.texts, batch.start):
             if _stops and _stops[0].is_set():
                 break
-            part = sampler.run(number, text)
-            if batch.work.journal is not None:
-                note_new(batch.work.journal, part, whole)
-            whole.join(part)
+            shard = sampler.run_schedule(number, text)
+            if batch.spec.journal is not None:
+                append_failures(batch.spec.journal, shard, whole)
+            whole.join(shard)
     except AsyncsimError as error:
         raise MisuseError(str(error)) from None  # the others do not survive the way back
     return whole
 
 
-def prepared(work: Work) -> Judge:
+def judge_of(spec: CaseSpec) -> Judge:
     """Return the judge of a work's case, made in this thread once.
 
     Raises:
         MisuseError: the kernel has another source here.
 
     """
-    _sampler(work)
+    _sampler(spec)
     return _here.judge
 
 
-def told_to_stop() -> bool:
+def stop_requested() -> bool:
     """Say whether the pool of this process is to stop."""
     return bool(_stops) and _stops[0].is_set()
 
 
-def _sampler(work: Work) -> Sampler:
-    if _here.work != work:
-        kernel = locate(work.kernel)
-        if kernel.source != work.source:
+def _sampler(spec: CaseSpec) -> Sampler:
+    if _here.spec != spec:
+        kernel = locate(spec.kernel)
+        if kernel.source != spec.source:
             raise MisuseError(
-                f"{work.kernel} has another source in process {os.getpid()}, which was to run it: {kernel.source} "
-                f"there, {work.source} here; give every worker the same files, and start them anew"
+                f"{spec.kernel} has another source in process {os.getpid()}, which was to run it: {kernel.source} "
+                f"there, {spec.source} here; give every worker the same files, and start them anew"
             )
-        case = Case(kernel, work.ranks, work.calls, work.memory, work.seed, work.max_steps, work.edits)
+        case = Case(kernel, spec.ranks, spec.calls, spec.memory, spec.seed, spec.max_steps, spec.edits)
         judge = Judge(case)
         judge.take_as_reference(drive(case, Fifo()))
-        _here.sampler = Sampler(case, judge, behaviours=work.behaviours)
+        _here.sampler = Sampler(case, judge, behaviours=spec.behaviours)
         _here.judge = judge
-        _here.work = work
+        _here.spec = spec
     return _here.sampler
 
 
-def travelling(kernel: Kernel) -> str:
+def importable_name(kernel: Kernel) -> str:
     """Return the name by which other processes find this very kernel.
 
     Raises:

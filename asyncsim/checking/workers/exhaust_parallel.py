@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.record.interrupts import Deaf
-from asyncsim.checking.search.exhaust import MOST_CUT, Exhausted, Exhausting
-from asyncsim.checking.search.prefixes import Learnt, Prefix
+from asyncsim.checking.search.exhaust import MOST_CUT, ExhaustiveResult, ExhaustiveSearch
+from asyncsim.checking.search.prefixes import Prefix, Refinement
 from asyncsim.checking.search.tally import Progress
-from asyncsim.checking.workers.batch import Work, check_not_nested, travelling
-from asyncsim.checking.workers.pool import Crew, Spread
+from asyncsim.checking.workers.batch import CaseSpec, check_not_nested, importable_name
+from asyncsim.checking.workers.pool import Dispatcher, WorkerPool
 from asyncsim.checking.workers.split import split
-from asyncsim.checking.workers.subtree import Below, Searched, kind_of, run_below
+from asyncsim.checking.workers.subtree import Subtree, SubtreeResult, failure_kind, run_subtree
 from asyncsim.machine.simulate import Blocking
 from asyncsim.trace.errors import DivergenceError, MisuseError
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from asyncsim.checking.diagnose.outcome import Judge
-    from asyncsim.checking.search.coenabled import Met, Pair
-    from asyncsim.checking.search.shard import Failure, Part
+    from asyncsim.checking.search.coenabled import Coenabled, PairKey
+    from asyncsim.checking.search.shard import Failure, Shard
     from asyncsim.machine.case import Case
 
 PARTS = 8
@@ -49,7 +49,7 @@ async def exhaust_parallel(  # noqa: PLR0913 - each is a choice of the user's
     progress: Callable[[Progress], None] | None = None,
     found: Callable[[Failure], Awaitable[None]] | None = None,
     deaf: Deaf | None = None,
-) -> Exhausted:
+) -> ExhaustiveResult:
     """Run every inequivalent execution of a case, or as many as the budget allows, by several workers.
 
     Ends, results, inequivalent executions, kinds of failures and completeness are those of
@@ -79,24 +79,24 @@ async def exhaust_parallel(  # noqa: PLR0913 - each is a choice of the user's
     own = Deaf()
     try:
         if executor is None and jobs == 1:
-            exploring = Exhausting(case, judge, progress=progress, deaf=deaf or own)
+            exploring = ExhaustiveSearch(case, judge, progress=progress, deaf=deaf or own)
             return await _alone(exploring, budget, found, deaf or own)
         check_not_nested()
-        travelling(case.kernel)
-        crew = Crew(jobs, executor, run=run_below)
-        return await Dividing(case, judge, crew, progress=progress, found=found, deaf=deaf or own).run(budget)
+        importable_name(case.kernel)
+        pool = WorkerPool(jobs, executor, run=run_subtree)
+        return await ParallelSearch(case, judge, pool, progress=progress, found=found, deaf=deaf or own).run(budget)
     finally:
         own.end()
 
 
 async def _alone(
-    exploring: Exhausting, budget: int, found: Callable[[Failure], Awaitable[None]] | None, deaf: Deaf | None
-) -> Exhausted:
-    part = told = 0
+    exploring: ExhaustiveSearch, budget: int, found: Callable[[Failure], Awaitable[None]] | None, deaf: Deaf | None
+) -> ExhaustiveResult:
+    part = reported = 0
     while True:
         part = min(max(2 * part, SLICE), budget)
         explored = await exploring.run(part)
-        new, told = explored.failures[told:], len(explored.failures)
+        new, reported = explored.failures[reported:], len(explored.failures)
         for failure in new:
             try:
                 if found is not None:
@@ -109,12 +109,12 @@ async def _alone(
             return explored
 
 
-class Dividing:
+class ParallelSearch:
     """An exhaustive exploration that is divided.
 
     Args:
         case, judge, progress, found: as of `exhaust_parallel`.
-        crew: searches the parts; it is closed in the end.
+        pool: searches the parts; it is closed in the end.
         parts: into how many the tree is cut; None: so many for each worker.
         first: how many executions are made here before that; None: a few.
         deaf: begins when Ctrl-C comes; whoever gave it ends it. None: a second one is heard.
@@ -125,7 +125,7 @@ class Dividing:
         self,
         case: Case,
         judge: Judge,
-        crew: Crew,
+        pool: WorkerPool,
         *,
         progress: Callable[[Progress], None] | None = None,
         found: Callable[[Failure], Awaitable[None]] | None = None,
@@ -136,10 +136,10 @@ class Dividing:
         self._deaf = deaf
         self._case = case
         self._judge = judge
-        self._crew = crew
+        self._pool = pool
         self._progress = progress
         self._found = found
-        self._wanted = PARTS * crew.jobs if parts is None else parts
+        self._wanted = PARTS * pool.jobs if parts is None else parts
         self._first = FIRST if first is None else first
         self._executions = self._repeated = self._endless = 0
         self._behaviours: frozenset[int] = frozenset()
@@ -148,36 +148,36 @@ class Dividing:
         self._contents: frozenset[str] = frozenset()
         self._results: frozenset[str] = frozenset()
         self._failures: dict[str, Failure] = {}
-        self._races: dict[Pair, Met] = {}
+        self._races: dict[PairKey, Coenabled] = {}
         self._open: list[tuple[Prefix, int]] = []
         """What is left, with how many executions that may be."""
-        self._round: dict[int, Searched] = {}
+        self._round: dict[int, SubtreeResult] = {}
         kernel = case.kernel
-        self._work = Work(
+        self._spec = CaseSpec(
             kernel.ref, kernel.source, case.ranks, case.calls, case.memory, case.seed, behaviours=False,
             max_steps=case.max_steps, edits=tuple(map(str, case.edits)),
         )  # fmt: skip
 
-    async def run(self, budget: int) -> Exhausted:
+    async def run(self, budget: int) -> ExhaustiveResult:
         """Explore until nothing is left, the budget is used up, or Ctrl-C comes."""
         try:
-            here = Exhausting(self._case, self._judge, progress=self._progress, deaf=self._deaf)
+            here = ExhaustiveSearch(self._case, self._judge, progress=self._progress, deaf=self._deaf)
             explored = await _alone(here, min(self._first, budget), self._found, self._deaf)
             if here.over or explored.interrupted or explored.executions == budget:
                 return explored
             self._take_over(explored)
-            learnt = here.learnt
-            while (now := await self._explore(learnt, budget)) != learnt:
-                learnt = now
+            refinement = here.refinement
+            while (now := await self._explore(refinement, budget)) != refinement:
+                refinement = now
                 self._repeated = self._executions
                 self._behaviours, self._races = frozenset(), {}  # executions are told apart, and ordered, otherwise now
         except KeyboardInterrupt:
             self._interrupt()
         finally:
-            self._crew.close()
+            self._pool.close()
         complete = not self._open and not self._limited and not self._interrupted
         estimate = len(self._behaviours) if complete else self._estimate()
-        return Exhausted(
+        return ExhaustiveResult(
             self._executions, self._behaviours, complete, estimate, self._ends, self._contents, self._results,
             tuple(self._failures.values()), self._races, self._interrupted, self._endless,
         )  # fmt: skip
@@ -188,39 +188,39 @@ class Dividing:
         self._interrupted = True
         self._progress = None  # who watched may be what interrupted it
 
-    def _take_over(self, explored: Exhausted) -> None:
+    def _take_over(self, explored: ExhaustiveResult) -> None:
         """Keep what the executions have shown that were made here; they will be made again."""
         self._executions = self._repeated = explored.executions
         self._behaviours = explored.behaviours
         self._ends, self._contents, self._results = explored.ends, explored.contents, explored.results
-        self._failures = {kind_of(failure): failure for failure in explored.failures}
+        self._failures = {failure_kind(failure): failure for failure in explored.failures}
         self._races = dict(explored.races)
-        self._open = [(Prefix(Learnt()), explored.estimate)]
+        self._open = [(Prefix(Refinement()), explored.estimate)]
 
-    async def _explore(self, learnt: Learnt, budget: int) -> Learnt:
+    async def _explore(self, refinement: Refinement, budget: int) -> Refinement:
         """Explore all from the start; return what was learnt if that is more than was known, which ends it early."""
-        everything = Prefix(learnt)
+        everything = Prefix(refinement)
         self._open = [(everything, self._estimate())]
-        await self._cut()
+        await self._split_open()
         size = SLICE
         while self._open and self._endless < MOST_CUT and (left := budget - self._executions) > 0:
             now, later = self._open[:left], self._open[left:]
             share = min(size, left // len(now))
             await self._search([part for part, _ in now], share)
-            known = learnt
+            known = refinement
             for searched in self._round.values():
-                known |= searched.learnt
-            if known != learnt:
+                known |= searched.refinement
+            if known != refinement:
                 self._open = [(everything, 1)]
                 return known
             rests = [(part.rest, part.estimate - part.count) for part in self._round.values()]
             self._open = [(rest, max(number, 1)) for rest, number in rests if rest is not None] + later
-            if 0 < len(self._open) < 2 * self._crew.jobs and self._wanted > 1:
-                await self._cut()
+            if 0 < len(self._open) < 2 * self._pool.jobs and self._wanted > 1:
+                await self._split_open()
             size = min(2 * size, LARGEST)
-        return learnt
+        return refinement
 
-    async def _cut(self) -> None:
+    async def _split_open(self) -> None:
         """Cut what is left into as many parts as are wanted."""
         total = sum(number for _, number in self._open)
         parts = await split(self._case, [part for part, _ in self._open], self._wanted)
@@ -228,30 +228,30 @@ class Dividing:
 
     async def _search(self, parts: list[Prefix], share: int) -> None:
         """Search each of the parts for so many executions, and take what they show, in their order."""
-        batches = [Below(self._work, number, ("",), part, share) for number, part in enumerate(parts)]
+        batches = [Subtree(self._spec, number, ("",), part, share) for number, part in enumerate(parts)]
         self._round = {}
-        spread = Spread(self._crew, self._arrive)
+        spread = Dispatcher(self._pool, self._receive)
         try:
             await spread.run(iter(batches))
         except KeyboardInterrupt:
             self._interrupt()
-            await spread.wind_down()
+            await spread.collect_after_stop()
         finally:
             self._round = dict(sorted(self._round.items()))
             for searched in self._round.values():
-                await self._take(searched)
+                await self._add_result(searched)
         if self._interrupted:
             raise KeyboardInterrupt
 
-    async def _arrive(self, part: Part) -> None:
-        if not isinstance(part, Searched):
+    async def _receive(self, part: Shard) -> None:
+        if not isinstance(part, SubtreeResult):
             raise TypeError(f"{type(part).__name__} is nothing that a search below a prefix returns")
         self._round[part.start] = part
         if self._progress is not None:
             done = self._executions + sum(searched.count for searched in self._round.values())
             self._progress(Progress(done, max(self._estimate(), done), len(self._failures)))
 
-    async def _take(self, searched: Searched) -> None:
+    async def _add_result(self, searched: SubtreeResult) -> None:
         if searched.diverged is not None:
             reason, step = searched.diverged
             raise DivergenceError(reason, step=step)
@@ -266,9 +266,9 @@ class Dividing:
         for key, failure in searched.first.items():
             if key not in self._failures:
                 self._failures[key] = failure
-                await self._tell(failure)
+                await self._report_failure(failure)
 
-    async def _tell(self, failure: Failure) -> None:
+    async def _report_failure(self, failure: Failure) -> None:
         """Tell a failure; Ctrl-C meanwhile does not keep the other parts from being taken."""
         if self._found is not None:
             try:

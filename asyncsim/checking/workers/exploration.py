@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.record.interrupts import Deaf
-from asyncsim.checking.search.keep import Keeper
+from asyncsim.checking.search.keep import WitnessWriter
 from asyncsim.checking.search.plan import mixed_plan, seeded_plan
 from asyncsim.checking.search.sampler import Sampler
-from asyncsim.checking.search.shard import Part
+from asyncsim.checking.search.shard import Shard
 from asyncsim.checking.search.tally import Tally
-from asyncsim.checking.workers.batch import Batch, Work
-from asyncsim.checking.workers.journal import Journal, note_new
-from asyncsim.checking.workers.pool import Spread
+from asyncsim.checking.workers.batch import Batch, CaseSpec
+from asyncsim.checking.workers.journal import Journal, append_failures
+from asyncsim.checking.workers.pool import Dispatcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from asyncsim.checking.search.tally import Progress
-    from asyncsim.checking.workers.pool import Crew
+    from asyncsim.checking.workers.pool import WorkerPool
     from asyncsim.machine.case import Case, Run
 
 _BATCH_STEPS = 30_000
@@ -39,7 +39,7 @@ class Exploration:
 
     Attributes:
         interrupted: Ctrl-C came.
-        told: is called with the progress.
+        on_progress: called with the progress.
 
     """
 
@@ -56,9 +56,9 @@ class Exploration:
         """Open the journal; run nothing yet."""
         self.judge = Judge(case)
         self.judge.take_as_reference(fair)
-        self.tally = Tally(Keeper(case, save))
+        self.tally = Tally(WitnessWriter(case, save))
         self.interrupted = False
-        self.told: Callable[[Progress], None] | None = None
+        self.on_progress: Callable[[Progress], None] | None = None
         self._deaf = Deaf()
         self._case = case
         self._behaviours = behaviours
@@ -75,23 +75,23 @@ class Exploration:
                 "behaviours": behaviours,
             })  # fmt: skip
 
-    async def run(self, runs: int, crew: Crew | None) -> None:
-        """Run the first schedules of the plan that were not run before, here or by a crew; stop cleanly at Ctrl-C.
+    async def run(self, runs: int, pool: WorkerPool | None) -> None:
+        """Run the first schedules of the plan that were not run before, here or by a pool; stop cleanly at Ctrl-C.
 
         Args:
             runs: how many, from the beginning of the plan.
-            crew: the processes that run them, closed in the end; None: this process runs them.
+            pool: the processes that run them, closed in the end; None: this process runs them.
 
         """
-        done = [] if self._journal is None else [part for part in self._journal.parts if part.stop <= runs]
-        spread = None if crew is None else Spread(crew, self._take)
-        if crew is not None:
-            self._most = min(self._most, max(1, -(-runs // (4 * crew.jobs))))
+        done = [] if self._journal is None else [shard for shard in self._journal.shards if shard.stop <= runs]
+        spread = None if pool is None else Dispatcher(pool, self._receive)
+        if pool is not None:
+            self._most = min(self._most, max(1, -(-runs // (4 * pool.jobs))))
         self._runs = runs
         try:
-            for part in done:
-                await self.tally.arrive(part)
-            batches = self._batches([(part.start, part.stop) for part in done])
+            for shard in done:
+                await self.tally.add(shard)
+            batches = self._batches([(shard.start, shard.stop) for shard in done])
             if spread is None:
                 await self._run_here(batches)
             else:
@@ -99,16 +99,16 @@ class Exploration:
         except KeyboardInterrupt:
             self._deaf.begin()
             self.interrupted = True
-            self.told = None  # who watched may be what interrupted it
+            self.on_progress = None  # who watched may be what interrupted it
             if spread is not None:
-                await spread.wind_down()
-            await self.tally.count_early()
-            for part in [] if self._journal is None else self._journal.found_elsewhere():
-                if part.start < runs:
-                    await self.tally.count(part)
+                await spread.collect_after_stop()
+            await self.tally.count_remaining()
+            for shard in [] if self._journal is None else self._journal.unfinished_failures():
+                if shard.start < runs:
+                    await self.tally.count_shard(shard)
         finally:
-            if crew is not None:
-                crew.close()
+            if pool is not None:
+                pool.close()
 
     def close(self) -> None:
         """Close the journal; Ctrl-C is heard again."""
@@ -120,7 +120,7 @@ class Exploration:
         """Yield what is left to run."""
         case = self._case
         journal = None if self._journal is None else str(self._journal.path.resolve())
-        work = Work(
+        spec = CaseSpec(
             case.kernel.ref, case.kernel.source, case.ranks, case.calls, case.memory, case.seed, self._behaviours,
             journal,
         )  # fmt: skip
@@ -128,33 +128,33 @@ class Exploration:
         for start, stop in [*done, (self._runs, self._runs)]:
             while at < start:
                 size = min(self._most, start - at)
-                yield Batch(work, at, tuple(islice(self._plan, size)))
+                yield Batch(spec, at, tuple(islice(self._plan, size)))
                 at += size
             for _ in islice(self._plan, stop - at):
                 pass
             at = stop
 
-    async def _take(self, part: Part) -> None:
-        """Take a part that another process has made."""
+    async def _receive(self, shard: Shard) -> None:
+        """Take a shard that another process has made."""
         if self._journal is not None:
-            self._journal.add(part)
-        await self.tally.arrive(part)
-        if self.told is not None:
-            self.told(self.tally.progress(self._runs))
+            self._journal.add(shard)
+        await self.tally.add(shard)
+        if self.on_progress is not None:
+            self.on_progress(self.tally.progress(self._runs))
 
     async def _run_here(self, batches: Iterator[Batch]) -> None:
         sampler = Sampler(self._case, self.judge, behaviours=self._behaviours)
         for batch in batches:
-            whole = Part(batch.start)
+            whole = Shard(batch.start)
             try:
                 for number, text in enumerate(batch.texts, batch.start):
-                    part = await sampler.here(number, text)
-                    if batch.work.journal is not None:
-                        note_new(batch.work.journal, part, whole)
-                    await self.tally.arrive(part)
-                    whole.join(part)
-                    if self.told is not None:
-                        self.told(self.tally.progress(self._runs))
+                    shard = await sampler.run_schedule_in_loop(number, text)
+                    if batch.spec.journal is not None:
+                        append_failures(batch.spec.journal, shard, whole)
+                    await self.tally.add(shard)
+                    whole.join(shard)
+                    if self.on_progress is not None:
+                        self.on_progress(self.tally.progress(self._runs))
             finally:
                 if self._journal is not None:
                     self._journal.add(whole)

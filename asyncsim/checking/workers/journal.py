@@ -1,8 +1,8 @@
 """The journal of an exploration: what was done and found, so that it can be continued.
 
 JSON Lines, only ever appended to, each line on the disk before the next. Every line opens with the
-CRC-32 of the rest of it. The first says what is explored; the others hold a part each (schedules that
-were run, and what they showed), or a failure that a worker has just found, while its part is not done.
+CRC-32 of the rest of it. The first says what is explored; the others hold a shard each (schedules that
+were run, and what they showed), or a failure that a worker has just found, while its shard is not done.
 A line that was cut off at the end, by a crash, is dropped; damage anywhere else is an error.
 """
 
@@ -15,7 +15,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.checking.search.shard import Failure, Part, number_of, text_of
+from asyncsim.checking.search.shard import Failure, Shard, int_of_json, text_of_json
 from asyncsim.trace.errors import MisuseError, TraceError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Journal:
         subject: what is explored: the names of its facts, and the facts. They must be those of the file.
 
     Attributes:
-        parts: what was done before, in the order of the plan, each schedule at most once.
+        shards: what was done before, in the order of the plan, each schedule at most once.
 
     Raises:
         MisuseError: the file is the journal of something else; the message says what differs.
@@ -46,46 +46,46 @@ class Journal:
     def __init__(self, path: Path | str, subject: Mapping[str, Any]) -> None:
         """Read what is there; write the first line if nothing is."""
         self.path = Path(path)
-        self._found: list[Part] = []
-        parts: list[Part] = []
+        self._found: list[Shard] = []
+        shards: list[Shard] = []
         lines, whole = _lines(self.path)
         for number, made in enumerate(lines, 1):
             try:
-                self._take(made, subject, parts, first=number == 1)
+                self._take(made, subject, shards, first=number == 1)
             except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
                 raise TraceError(f"no line of a journal ({error!r})", line=number, source=str(self.path)) from None
-        self.parts = _disjoint(parts)
-        self._done = [(part.start, part.stop) for part in parts]
+        self.shards = _disjoint(shards)
+        self._done = [(shard.start, shard.stop) for shard in shards]
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         os.ftruncate(self._file, whole)
         if not lines:
             self._write({"journal": FORMAT, "subject": dict(subject)})
 
-    def _take(self, made: Mapping[str, Any], subject: Mapping[str, Any], parts: list[Part], *, first: bool) -> None:
+    def _take(self, made: Mapping[str, Any], subject: Mapping[str, Any], shards: list[Shard], *, first: bool) -> None:
         if first:
             if made.get("journal") != FORMAT:
                 raise MisuseError(f"{self.path} is no journal of an exploration; --resume makes one where no file is")
             _check_subject(self.path, made["subject"], subject)
         elif "found" in made:
             failure = Failure.of_json(made["found"])
-            number, key = number_of("schedule", made["schedule"]), text_of("key", made["key"])
-            self._found.append(Part(number, 0, times={key: 1}, first={key: failure}))
+            number, key = int_of_json("schedule", made["schedule"]), text_of_json("key", made["key"])
+            self._found.append(Shard(number, 0, times={key: 1}, first={key: failure}))
         else:
-            part = Part.of_json(made["part"])
-            if subject.get("behaviours") and len(part.behaviours) != part.judged:
-                raise ValueError(f"{part.judged} schedules with {len(part.behaviours)} behaviours")
-            parts.append(part)
+            shard = Shard.of_json(made["part"])
+            if subject.get("behaviours") and len(shard.behaviours) != shard.judged:
+                raise ValueError(f"{shard.judged} schedules with {len(shard.behaviours)} behaviours")
+            shards.append(shard)
 
-    def add(self, part: Part) -> None:
+    def add(self, shard: Shard) -> None:
         """Note a part; it is on the disk when this returns."""
-        if part.count:
-            self._write({"part": part.to_json()})
-            self._done.append((part.start, part.stop))
+        if shard.count:
+            self._write({"part": shard.to_json()})
+            self._done.append((shard.start, shard.stop))
 
-    def found_elsewhere(self) -> list[Part]:
-        """Return what was found by schedules whose parts were never done: their process was killed."""
-        return [part for part in self._found if not any(start <= part.start < stop for start, stop in self._done)]
+    def unfinished_failures(self) -> list[Shard]:
+        """Return what was found by schedules whose shards were never done: their process was killed."""
+        return [shard for shard in self._found if not any(start <= shard.start < stop for start, stop in self._done)]
 
     def close(self) -> None:
         """Close the file."""
@@ -96,7 +96,7 @@ class Journal:
         os.fsync(self._file)
 
 
-def fresh_journal(folder: Path, case: Case) -> Path:
+def new_journal_path(folder: Path, case: Case) -> Path:
     """Return where in a folder of witnesses a new journal of this case is kept; an old one is gone then.
 
     Args:
@@ -110,19 +110,19 @@ def fresh_journal(folder: Path, case: Case) -> Path:
     return path
 
 
-def note_new(path: str, part: Part, known: Part) -> None:
+def append_failures(path: str, shard: Shard, known: Shard) -> None:
     """Append what a schedule was the first to show to the journal that another process keeps, at once.
 
     One write of a file opened for appending: lines of several processes do not mix. Nothing is done
-    where there is no such file, on another machine: there, what is found travels with its part alone.
+    where there is no such file, on another machine: there, what is found travels with its shard alone.
 
     Args:
         path: of the journal.
-        part: of one schedule.
-        known: the part of those before it.
+        shard: of one schedule.
+        known: the shard of those before it.
 
     """
-    new = [key for key in part.first if key not in known.first]
+    new = [key for key in shard.first if key not in known.first]
     if not new:
         return
     try:
@@ -131,7 +131,7 @@ def note_new(path: str, part: Part, known: Part) -> None:
         return
     try:
         for key in new:
-            os.write(file, _line({"found": part.first[key].to_json(), "schedule": part.start, "key": key}))
+            os.write(file, _line({"found": shard.first[key].to_json(), "schedule": shard.start, "key": key}))
         os.fsync(file)
     finally:
         os.close(file)
@@ -177,10 +177,10 @@ def _check_subject(path: Path, theirs: Mapping[str, Any], ours: Mapping[str, Any
         raise MisuseError(f"{path} is the journal of another exploration: {'; '.join(different)}; name another file")
 
 
-def _disjoint(parts: list[Part]) -> list[Part]:
-    """Return the parts in order, without those that repeat schedules of another one."""
-    kept: list[Part] = []
-    for part in sorted(parts, key=lambda part: part.start):
-        if not kept or part.start >= kept[-1].stop:
-            kept.append(part)
+def _disjoint(shards: list[Shard]) -> list[Shard]:
+    """Return the shards in order, without those that repeat schedules of another one."""
+    kept: list[Shard] = []
+    for shard in sorted(shards, key=lambda shard: shard.start):
+        if not kept or shard.start >= kept[-1].stop:
+            kept.append(shard)
     return kept

@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.record.interrupts import ctrl_c_afterwards
-from asyncsim.checking.workers.batch import PATIENCE, begin, run_batch
+from asyncsim.checking.workers.batch import PATIENCE, init_worker, run_batch
 from asyncsim.machine.simulate import outside
 from asyncsim.trace.errors import MisuseError
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
     from multiprocessing.synchronize import Event
 
-    from asyncsim.checking.search.shard import Part
+    from asyncsim.checking.search.shard import Shard
     from asyncsim.checking.workers.batch import Batch
 
 QUEUED = 2
@@ -42,7 +42,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Crew:
+class WorkerPool:
     """Who runs batches.
 
     Args:
@@ -53,7 +53,7 @@ class Crew:
     """
 
     def __init__(
-        self, jobs: int, executor: Executor | None = None, *, run: Callable[[Batch], Part] = run_batch
+        self, jobs: int, executor: Executor | None = None, *, run: Callable[[Batch], Shard] = run_batch
     ) -> None:
         self.jobs = jobs
         self._run = run
@@ -63,13 +63,15 @@ class Crew:
         self._stop: Event | None = None
         self._own: ProcessPoolExecutor | None = None
 
-    def submit(self, batch: Batch) -> Future[Part]:
+    def submit(self, batch: Batch) -> Future[Shard]:
         """Have a batch run."""
         if self._lent is not None:
             return self._lent.submit(self._run, batch)
         if self._own is None:
             stop = self._stop = self._context.Event()
-            self._own = ProcessPoolExecutor(self.jobs, mp_context=self._context, initializer=begin, initargs=(stop,))
+            self._own = ProcessPoolExecutor(
+                self.jobs, mp_context=self._context, initializer=init_worker, initargs=(stop,)
+            )
         with _undisturbed():
             return self._own.submit(self._run, batch)
 
@@ -89,7 +91,7 @@ class Crew:
         self._own = None
 
     @property
-    def ours(self) -> bool:
+    def owned(self) -> bool:
         """Whether the workers can be told to stop."""
         return self._lent is None
 
@@ -106,75 +108,75 @@ class Crew:
             self._own = None
 
 
-class Spread:
-    """Batches under way at a crew's.
+class Dispatcher:
+    """Batches under way at a pool's.
 
     Args:
-        crew: runs them.
-        take: gets each part as soon as it is there, in any order.
+        pool: runs them.
+        take: gets each shard as soon as it is there, in any order.
 
     """
 
-    def __init__(self, crew: Crew, take: Callable[[Part], Awaitable[None]]) -> None:
-        self._crew = crew
+    def __init__(self, pool: WorkerPool, take: Callable[[Shard], Awaitable[None]]) -> None:
+        self._pool = pool
         self._take = take
-        self._running: dict[Future[Part], Batch] = {}
+        self._running: dict[Future[Shard], Batch] = {}
         self._again: deque[Batch] = deque()
         self._deaths: dict[int, int] = {}
 
     async def run(self, batches: Iterator[Batch]) -> None:
         """Run all of them."""
         while True:
-            room = self._crew.jobs * QUEUED - len(self._running)
+            room = self._pool.jobs * QUEUED - len(self._running)
             again = [self._again.popleft() for _ in range(min(room, len(self._again)))]
             try:
                 for batch in again or islice(batches, room):
                     self._again.append(batch)  # until it is under way
                     with ctrl_c_afterwards():
-                        self._running[self._crew.submit(batch)] = batch
+                        self._running[self._pool.submit(batch)] = batch
                         self._again.pop()
             except BrokenExecutor:
-                await self._bury()
+                await self._recover()
                 continue
             if not self._running:
                 return
-            if await self._collect(await self._some()):
-                await self._bury()
+            if await self._collect(await self._next_done()):
+                await self._recover()
 
-    async def wind_down(self) -> None:
+    async def collect_after_stop(self) -> None:
         """Take what is done already, and what the workers have done of the rest when they are told to stop."""
-        self._crew.stop()
+        self._pool.stop()
         for future in self._running:
             future.cancel()
-        if self._crew.ours:
+        if self._pool.owned:
             wait(self._running, PATIENCE)
         await self._collect([future for future in self._running if future.done()])
 
-    async def _some(self) -> list[Future[Part]]:
+    async def _next_done(self) -> list[Future[Shard]]:
         """Wait until something is done."""
         while True:
             done = (await outside(partial(wait, list(self._running), 1.0, FIRST_COMPLETED))).done
             if done:
                 return sorted(done, key=lambda future: self._running[future].start)
 
-    async def _collect(self, done: list[Future[Part]]) -> bool:
-        """Take the parts of what is done; say whether a worker died. What it was at stays under way."""
+    async def _collect(self, done: list[Future[Shard]]) -> bool:
+        """Take the shards of what is done; say whether a worker died. What it was at stays under way."""
         died = False
         for future in done:
             try:
-                part = future.result()
+                shard = future.result()
             except (BrokenExecutor, CancelledError):
                 died = True
                 continue
             del self._running[future]
-            await self._take(part)
+            await self._take(shard)
         return died
 
-    async def _bury(self) -> None:
-        """Make the crew anew after a death, and see to what was under way."""
-        if self._crew.ours:
+    async def _recover(self) -> None:
+        """Make the pool anew after a death, and see to what was under way."""
+        if self._pool.owned:
             wait(self._running, PATIENCE)  # the pool fails them all
-        self._crew.renew()
+        self._pool.renew()
         await self._collect([future for future in self._running if future.done()])
         lost = sorted([*self._running.values(), *self._again], key=lambda batch: batch.start)
         under_way = {batch.start for batch in self._running.values()}
@@ -185,26 +187,26 @@ class Spread:
             deaths = self._deaths[batch.start] = self._deaths.get(batch.start, 0) + (batch.start in under_way)
             (suspects if deaths >= _DEATHS else self._again).append(batch)
         for batch in suspects:
-            await self._alone(batch)
+            await self._run_alone(batch)
 
-    async def _alone(self, batch: Batch) -> None:
+    async def _run_alone(self, batch: Batch) -> None:
         """Run a batch with nothing else under way, and find the schedule in it that ends its process, if one does."""
         for _ in range(_DEATHS if len(batch.texts) == 1 else 1):
             try:
-                future = self._crew.submit(batch)
+                future = self._pool.submit(batch)
                 self._running = {future: batch}
-                (done,) = await self._some()
+                (done,) = await self._next_done()
                 self._running = {}
                 await self._take(done.result())
             except BrokenExecutor:
-                self._crew.renew()
+                self._pool.renew()
             else:
                 return
         if len(batch.texts) == 1:
-            await self._take(batch.deadly())
+            await self._take(batch.fatal_shard())
             return
         for half in batch.halves():
-            await self._alone(half)
+            await self._run_alone(half)
 
 
 @contextmanager

@@ -14,15 +14,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.search.dpor import Tree
-from asyncsim.checking.search.exhaust import Walk
-from asyncsim.checking.search.prefixes import Prefix, Step
+from asyncsim.checking.search.exhaust import TreeScheduler
+from asyncsim.checking.search.prefixes import Decision, Prefix
 from asyncsim.machine.simulate import simulate
 from asyncsim.trace.errors import KernelError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from asyncsim.checking.search.dpor import Branching
+    from asyncsim.checking.search.dpor import Node
     from asyncsim.machine.case import Case
     from asyncsim.trace.op import Op
 
@@ -69,11 +69,11 @@ async def _cut(case: Case, part: Prefix) -> list[Prefix]:
     look = _Look(tree, len(part.fixed), narrow=not part.path)
     with suppress(_ReachedError, KernelError):
         await simulate.aio(case, look, engine="direct")
-    fixed = [*part.fixed, *(Step(state.chosen) for state in tree.path[len(part.fixed) : look.at])]
+    fixed = [*part.fixed, *(Decision(state.chosen) for state in tree.path[len(part.fixed) : look.at])]
     if look.asleep:
         return []
     if look.fork is None:
-        return [Prefix(part.learnt, tuple(fixed))]
+        return [Prefix(part.refinement, tuple(fixed))]
     state = look.fork
     gone = list(part.path[0].done) if part.path else []
     parts = []
@@ -81,15 +81,15 @@ async def _cut(case: Case, part: Prefix) -> list[Prefix]:
         if actor in gone:
             continue
         path = part.path[1:] if part.path and actor == part.path[0].chosen else ()
-        parts.append(Prefix(part.learnt, (*fixed, Step(actor, tuple(gone))), path))
+        parts.append(Prefix(part.refinement, (*fixed, Decision(actor, tuple(gone))), path))
         gone.append(actor)
     return parts
 
 
-def _awake(state: Branching) -> list[str]:
+def _awake(state: Node) -> list[str]:
     """Return who is awake at a state, the chosen one first: a search under way there has come to it."""
     return sorted(
-        (actor for actor in state.ready if actor not in state.asleep), key=lambda actor: actor != state.chosen
+        (actor for actor in state.ready if actor not in state.sleep_set), key=lambda actor: actor != state.chosen
     )
 
 
@@ -97,7 +97,7 @@ class _ReachedError(Exception):
     """What was looked for is reached: the run need not go on."""
 
 
-class _Look(Walk):
+class _Look(TreeScheduler):
     """A scheduler that goes along a prefix, and on as long as there is one way only.
 
     Args:
@@ -115,14 +115,14 @@ class _Look(Walk):
     def __init__(self, tree: Tree, at: int, *, narrow: bool) -> None:
         super().__init__(tree)
         self.at = at
-        self.fork: Branching | None = None
+        self.fork: Node | None = None
         self.asleep = False
         self._narrow = narrow
 
     def choose(self, ready: Sequence[Op]) -> Op:
         """Return the only way, or raise."""
         if self._step == self.at:
-            state = self._tree.arrive(self._step, ready)
+            state = self._tree.node_at(self._step, ready)
             if state is None:
                 self.asleep = True
                 raise _ReachedError

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.search.exhaust import NAME, Exhausting
-from asyncsim.checking.search.prefixes import Learnt, Prefix
-from asyncsim.checking.search.shard import Failure, Part
-from asyncsim.checking.workers.batch import Batch, prepared, told_to_stop
+from asyncsim.checking.search.exhaust import NAME, ExhaustiveSearch
+from asyncsim.checking.search.prefixes import Prefix, Refinement
+from asyncsim.checking.search.shard import Failure, Shard
+from asyncsim.checking.workers.batch import Batch, judge_of, stop_requested
 from asyncsim.machine.simulate import Blocking
 from asyncsim.trace.errors import AsyncsimError, DivergenceError, MisuseError
 from asyncsim.trace.event import STOPPED
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from asyncsim.checking.diagnose.outcome import Judge
-    from asyncsim.checking.search.coenabled import Met, Pair
+    from asyncsim.checking.search.coenabled import Coenabled, PairKey
     from asyncsim.checking.search.tally import Progress
     from asyncsim.machine.case import Run
     from asyncsim.machine.simulate import Engine
 
 
 @dataclass(frozen=True, slots=True)
-class Below(Batch):
+class Subtree(Batch):
     """A part of an exhaustive exploration; `start` is its place among the others of its round.
 
     Args:
@@ -36,27 +36,27 @@ class Below(Batch):
     prefix: Prefix
     budget: int
 
-    def deadly(self) -> Searched:
+    def fatal_shard(self) -> SubtreeResult:
         """Return what is said of a part with an execution that ends its process, each time."""
-        died = super(Below, self).deadly().first["dies"]
+        died = super(Subtree, self).fatal_shard().first["dies"]
         choices = tuple(step.chosen for step in self.prefix.fixed)
         shown = f"below the prefix {','.join(choices)}" if choices else ""
         failure = Failure(died.finding.with_(shown=shown), choices, NAME, "")
-        return Searched(self.start, 1, first={"dies": failure}, limited=True)
+        return SubtreeResult(self.start, 1, first={"dies": failure}, limited=True)
 
 
 @dataclass(slots=True)
-class Searched(Part):
+class SubtreeResult(Shard):
     """What a search below a prefix showed: a part whose failures go by their kind.
 
     Args:
         numbers, ends, contents, results, races: the behaviours, ends, contents, results and races of
-            `asyncsim.checking.search.exhaust.Exhausted`.
+            `asyncsim.checking.search.exhaust.ExhaustiveResult`.
         limited: something was not seen to its end.
         endless: how many executions were cut short.
         rest: what is left; None if nothing is.
         estimate: how many executions there are, those included that were made.
-        learnt: what the prefix does not know; then nothing but what was found counts.
+        refinement: what the prefix does not know; then nothing but what was found counts.
         diverged: how the same choices led to something else; then there is no tree to search.
 
     """
@@ -65,16 +65,16 @@ class Searched(Part):
     ends: frozenset[str] = frozenset()
     contents: frozenset[str] = frozenset()
     results: frozenset[str] = frozenset()
-    races: Mapping[Pair, Met] = field(default_factory=dict)
+    races: Mapping[PairKey, Coenabled] = field(default_factory=dict)
     limited: bool = False
     endless: int = 0
     rest: Prefix | None = None
     estimate: int = 0
-    learnt: Learnt = field(default_factory=Learnt)
+    refinement: Refinement = field(default_factory=Refinement)
     diverged: tuple[str, int] | None = None
 
 
-def run_below(batch: Batch) -> Part:
+def run_subtree(batch: Batch) -> Shard:
     """Search a part of the case that the batch names.
 
     Raises:
@@ -82,12 +82,12 @@ def run_below(batch: Batch) -> Part:
 
     """
     try:
-        return search(prepared(batch.work), batch)
+        return search_subtree(judge_of(batch.spec), batch)
     except AsyncsimError as error:
         raise MisuseError(str(error)) from None  # the others do not survive the way back
 
 
-def search(judge: Judge, batch: Batch, *, on_run: Callable[[Run], None] | None = None) -> Searched:
+def search_subtree(judge: Judge, batch: Batch, *, on_run: Callable[[Run], None] | None = None) -> SubtreeResult:
     """Search a part here, with a judge that is here; a shorter one if the pool was told to stop.
 
     Args:
@@ -99,28 +99,28 @@ def search(judge: Judge, batch: Batch, *, on_run: Callable[[Run], None] | None =
         TypeError: it is a part of something else.
 
     """
-    if not isinstance(batch, Below):
+    if not isinstance(batch, Subtree):
         raise TypeError(f"{type(batch).__name__} is no part of an exhaustive exploration")
     try:
         return _search(judge, batch, on_run, engine="direct")
     except DivergenceError as error:
-        return Searched(batch.start, 1, limited=True, diverged=(error.reason, error.step))
+        return SubtreeResult(batch.start, 1, limited=True, diverged=(error.reason, error.step))
 
 
 @Blocking
 async def _search(
     judge: Judge,
-    batch: Below,
+    batch: Subtree,
     on_run: Callable[[Run], None] | None,
     *,
     engine: Engine,  # noqa: ARG001 - who calls this plainly says that no loop is needed
-) -> Searched:
-    exploring = Exhausting(judge.case, judge, on_run, _stop_if_told, batch.prefix)
+) -> SubtreeResult:
+    exploring = ExhaustiveSearch(judge.case, judge, on_run, _stop_if_told, batch.prefix)
     found = await exploring.run(batch.budget)
-    return Searched(
+    return SubtreeResult(
         batch.start,
         found.executions,
-        first={kind_of(failure): failure for failure in found.failures},
+        first={failure_kind(failure): failure for failure in found.failures},
         numbers=found.behaviours,
         ends=found.ends,
         contents=found.contents,
@@ -130,15 +130,15 @@ async def _search(
         endless=exploring.endless,
         rest=exploring.rest,
         estimate=found.estimate,
-        learnt=exploring.learnt,
+        refinement=exploring.refinement,
     )
 
 
 def _stop_if_told(_: Progress) -> None:
-    if told_to_stop():
+    if stop_requested():
         raise KeyboardInterrupt
 
 
-def kind_of(failure: Failure) -> str:
+def failure_kind(failure: Failure) -> str:
     """Return what failures are told apart by."""
     return "raises" if failure.ending == STOPPED else failure.finding.kind
