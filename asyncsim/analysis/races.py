@@ -188,12 +188,15 @@ def why_unordered(streams: Streams, sides: tuple[Place, ...]) -> str:
     first, second = sides
     late, early = (_who(streams, side) for side in (second, first))
     wait = _last_wait(streams, second, first[0])
-    reason = (
-        f"{late} waits for nothing from {early} before it"
-        if wait is None
-        else f"{late}'s last wait for {early} before it, {_condition(streams, wait)}, "
-        f"can pass {_before(streams, first, early)}"
-    )
+    if wait is not None:
+        reason = (
+            f"{late}'s last wait for {early} before it, {_condition(streams, wait)}, "
+            f"can pass {_before(streams, first, early)}"
+        )
+    elif late == early:
+        reason = f"{late} issues both, and no fence, quiet or wait of its own orders them"
+    else:
+        reason = f"{late} waits for nothing from {early} before it"
     return f"nothing orders {_name(streams, first)} and {_name(streams, second)}: {reason}"
 
 

@@ -109,6 +109,8 @@ def _rank_counts(ctx: click.Context, param: click.Parameter, value: str | None) 
     counts = whole_list(value)
     if value is not None and (not counts or min(counts) < 1):
         raise click.BadParameter(f"{value!r} is no number of ranks; give integers of at least 1, such as 4 or 2,3,4")
+    if len(set(counts)) < len(counts):
+        raise click.BadParameter(f"{value!r} names a number twice; each P is judged once")
     return counts
 
 

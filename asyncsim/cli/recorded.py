@@ -70,10 +70,16 @@ def load(text: str, name: str | None) -> Recorded:
     if name is None and not is_shipped(ref):
         raise MisuseError(
             f"the record is of the kernel {ref!r}, which does not come with asyncsim. "
-            f"A record is data and runs no code; if you trust that kernel, name it: --kernel {shlex.quote(ref)}"
+            f"A record is data and runs no code; if you trust that kernel, name it: {_named_line(ref, text)}"
             + _of_script(ref, text, data.header.ranks)
         )
     return Recorded(data, locate(ref if name is None else name), None if isinstance(data, Token) else Path(text))
+
+
+def _named_line(ref: str, recorded: str) -> str:
+    """Return the line to type: the command that runs now, with the kernel."""
+    command = click.get_current_context().command_path
+    return f"{command} {shlex.join([recorded, '--kernel', ref])}"
 
 
 def _of_script(ref: str, recorded: str, ranks: int) -> str:

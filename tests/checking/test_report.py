@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shlex
 
+import numpy as np
 import pytest
 
+from asyncsim import Window, check, kernel
 from asyncsim.checking.record.locate import locate
 from asyncsim.checking.verdict.report import Report
 from asyncsim.machine.case import Case
@@ -191,3 +193,18 @@ def test_what_stands_at_no_known_line_is_shown_without_one():
     assert "  rank 0, call 0, stage: stands at store to data[1, 0:64]@0\n  rank 1" in text
     run.trace = None
     assert run_text(run, [Finding("step-limit", "no end")], []) == "step-limit: no end\n"
+
+
+@pytest.mark.parametrize("second", ["put", "load"])
+def test_two_sides_of_one_rank_are_not_said_to_wait_for_each_other(second):
+    x = Window("x", (1,), np.int64, initialised=True)
+
+    @kernel(memory=[x])
+    async def twice(rank, x):
+        if rank.id == 0:
+            await rank.put(x.at(1)[0], 1)
+            await (rank.put(x.at(1)[0], 2) if second == "put" else rank.load(x.at(1)[0]))
+
+    finding = check(twice, ranks=2, memory="nic").findings[0]
+    assert finding.kind == "race"
+    assert finding.why.endswith("rank 0 issues both, and no fence, quiet or wait of its own orders them")

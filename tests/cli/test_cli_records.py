@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from command import BAD, KERNELS, last_line, replay_arguments, run, token_of
+from command import BAD, GOOD, KERNELS, last_line, replay_arguments, run, token_of
 
 from asyncsim.checking.record.locate import locate
 from asyncsim.cli import recorded
@@ -251,3 +251,23 @@ def test_a_run_that_met_its_limit_shrinks_within_that_limit(here):
     assert result.output.startswith(
         "before  2 switches, 3 steps\nafter   1 switches, 3 steps\nreplay  asyncsim replay "
     )
+
+
+@pytest.mark.parametrize("command", ["replay", "shrink"])
+def test_what_is_asked_for_is_the_line_to_type(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my file.py").write_text(KERNELS, encoding="utf-8")
+    run("check", "my file.py:last_wins", "-P", "2", "--save", "out")
+    trace = next((tmp_path / "out").iterdir()).relative_to(tmp_path)
+    result = run(command, str(trace))
+    assert result.exit_code == 2
+    line = f"{command} {shlex.quote(str(trace))} --kernel 'my file.py:last_wins'"
+    assert line in result.stderr
+    assert run(*shlex.split(line)).exit_code in {0, 1}
+
+
+@pytest.mark.parametrize("counts", ["2,2", "3,2,3"])
+def test_a_number_of_ranks_that_stands_twice_is_an_error(counts):
+    result = run("check", GOOD, "-P", counts)
+    assert result.exit_code == 2
+    assert f"'{counts}' names a number twice" in result.stderr

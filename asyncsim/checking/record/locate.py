@@ -148,7 +148,8 @@ def _no_module(place: str, shipped: list[str]) -> str:
     file = Path(place.replace(".", "/") + ".py")
     if file.is_file():
         return f"no module is called {place!r}; to load the file, write {file.as_posix()}:NAME"
-    return f"no module is called {place!r}; {_nearest(place.removeprefix(f'{SHIPPED}.'), shipped, 'asyncsim has')}"
+    near = _nearest(place.removeprefix(f"{SHIPPED}."), shipped, "asyncsim has")
+    return f"no module is called {place!r}; {near} (asyncsim list shows all kernels)"
 
 
 # ---- files
@@ -236,6 +237,8 @@ def _reason(error: BaseException) -> str:
 
 # ---- names
 
+MOST_NAMES = 16
+"""Of more names than this, a message has some only."""
 _MARK = "a kernel is an async function under @asyncsim.kernel(memory=[...])"
 
 
@@ -264,9 +267,12 @@ def _pick(module: ModuleType, place: str, name: str) -> Kernel:
 
 
 def _nearest(name: str, known: Iterable[str], owner: str) -> str:
-    """Return the end of a message: the names that look like `name`, or all of them."""
+    """Return the end of a message: the names that look like `name`; or all of them; of many, those least unlike it."""
     known = list(known)
     near = difflib.get_close_matches(name, known, n=3)
     if near:
         return f"did you mean {' or '.join(near)}?"
+    if len(known) > MOST_NAMES:
+        least = difflib.get_close_matches(name, known, n=MOST_NAMES // 2, cutoff=0)
+        return f"{owner} {len(known)} others, such as {', '.join(least)}"
     return f"{owner} {', '.join(known) if known else 'none'}"
