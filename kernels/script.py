@@ -55,7 +55,7 @@ def _devices(text: str) -> int:
     except ValueError:
         devices = []
     if not devices or len(set(devices)) < len(devices) or min(devices) < 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of devices; give different numbers, such as 0,1,2,3")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of devices; give different numbers, such as 0,1,2,3")
     return len(devices)
 
 

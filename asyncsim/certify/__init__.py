@@ -76,7 +76,7 @@ def certify(lines: Iterable[str]) -> Certified:
 
     Raises:
         RejectedError: it proves nothing; the message says why, and in which line.
-        UnreadableError: it is no certificate at all.
+        UnreadableError: it is not a certificate at all.
 
     """
     file = read(lines)

@@ -54,7 +54,7 @@ class RejectedError(Exception):
 
 
 class UnreadableError(RejectedError):
-    """What was given is no certificate at all."""
+    """What was given is not a certificate at all."""
 
 
 @dataclass(slots=True)

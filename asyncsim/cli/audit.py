@@ -11,7 +11,7 @@ from asyncsim.cli.completion import complete_kernels
 from asyncsim.cli.judge import coloured, width
 from asyncsim.cli.options import Options, shared_options_and_auto
 from asyncsim.cli.progress import progress_bar
-from asyncsim.study.audit import Audited, audit
+from asyncsim.study.audit import AuditReport, audit
 from asyncsim.views.audit import audit_text
 
 
@@ -40,7 +40,7 @@ def audit_command(ctx: click.Context, kernels: tuple[str, ...], *, fine: bool, o
         asyncsim audit my_kernels.py:all_reduce --fine --json
     """  # noqa: D301 - click keeps the lines after a backspace as they are
     cases = [(kernel, ranks) for kernel in map(locate, kernels) for ranks in options.ranks]
-    done: list[Audited] = []
+    done: list[AuditReport] = []
     for kernel, ranks in cases:
         with progress_bar(f"{kernel.ref}, P = {ranks}") as progress:
             audited = audit(

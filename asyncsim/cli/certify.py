@@ -10,7 +10,7 @@ import click
 from asyncsim.analysis.certificate import certificate
 from asyncsim.certify import RejectedError, UnreadableError, certify
 from asyncsim.certify.reading import read
-from asyncsim.checking.record.claim import claim_denied
+from asyncsim.checking.record.claim import certificate_mismatch
 from asyncsim.checking.record.locate import locate
 from asyncsim.cli.completion import complete_kernels
 from asyncsim.trace.errors import MisuseError
@@ -36,7 +36,7 @@ def certify_command(ctx: click.Context, file: Path, *, name: str | None) -> None
     FILE was written by `asyncsim check --certificate FILE`. It lists operations, and what is accepted is a
     statement about these. Which kernel they are of is what FILE says: no kernel is run. With --kernel it is,
     once, and its name, its source and every operation must be those of FILE. Exit status 0: accepted; 1: it
-    proves nothing, or nothing about that kernel; 2: it is no certificate.
+    proves nothing, or nothing about that kernel; 2: it is not a certificate.
 
     \b
     Example:
@@ -49,8 +49,8 @@ def certify_command(ctx: click.Context, file: Path, *, name: str | None) -> None
             lines = list(opened)
         found = certify(lines)
     except (UnreadableError, UnicodeDecodeError) as error:
-        reason = "no text in UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
-        click.echo(f"asyncsim: {file} is no certificate: {reason}", err=True)
+        reason = "not text in UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+        click.echo(f"asyncsim: {file} is not a certificate: {reason}", err=True)
         ctx.exit(UNREADABLE)
     except RejectedError as error:
         click.echo(f"{click.style('REJECTED', fg='red', bold=True)}  {file} proves nothing: {error}")
@@ -58,7 +58,7 @@ def certify_command(ctx: click.Context, file: Path, *, name: str | None) -> None
     kernel = None if name is None else locate(name)
     if kernel is not None:
         certified = read(lines)
-        denied = claim_denied(
+        denied = certificate_mismatch(
             certified.header, [stream for _, stream in certified.streams], kernel, steps=found.steps
         )  # fmt: skip
         if denied:
@@ -96,7 +96,7 @@ def write_certificate(report: Report, file: Path) -> None:
 
     Args:
         report: of a check.
-        file: written over if it is there; left alone if there is no certificate.
+        file: written over if it is there; left alone if there is not a certificate.
 
     """
     if report.proof is None:

@@ -32,7 +32,7 @@ def _jobs(ctx: click.Context, param: click.Parameter, value: str) -> int:  # noq
     jobs = whole(value)
     if jobs is None or not 0 < jobs <= MOST_JOBS:
         raise click.BadParameter(
-            f"{value!r} is no number of processes; give an integer such as 4, at most {MOST_JOBS}, or auto"
+            f"{value!r} is not a number of processes; give an integer such as 4, at most {MOST_JOBS}, or auto"
         )
     return jobs
 

@@ -51,7 +51,7 @@ class Whole(click.IntRange):
 
         """
         if isinstance(value, str) and whole(value) is None:
-            self.fail(f"{value!r} is no integer that can be used; write it in the digits 0 to 9", param, ctx)
+            self.fail(f"{value!r} is not an integer that can be used; write it in the digits 0 to 9", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -71,7 +71,7 @@ class Amount(click.FloatRange):
 
         """
         if isinstance(value, str) and not value.isascii():
-            self.fail(f"{value!r} is no number; write it in the digits 0 to 9", param, ctx)
+            self.fail(f"{value!r} is not a number; write it in the digits 0 to 9", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -108,7 +108,7 @@ def _rank_counts(ctx: click.Context, param: click.Parameter, value: str | None) 
     """Return each P of ``4`` or ``2,3,4``; empty if the option is not given."""
     counts = whole_list(value)
     if value is not None and (not counts or min(counts) < 1):
-        raise click.BadParameter(f"{value!r} is no number of ranks; give integers of at least 1, such as 4 or 2,3,4")
+        raise click.BadParameter(f"{value!r} is not a number of ranks; give integers of at least 1, such as 4 or 2,3,4")
     if len(set(counts)) < len(counts):
         raise click.BadParameter(f"{value!r} names a number twice; each P is judged once")
     return counts
@@ -118,7 +118,7 @@ def _devices(ctx: click.Context, param: click.Parameter, value: str | None) -> t
     """Return the devices of ``0,1,2,3``; empty if the option is not given."""
     devices = whole_list(value)
     if value is not None and (not devices or min(devices) < 0 or len(set(devices)) < len(devices)):
-        raise click.BadParameter(f"{value!r} is no list of devices; give different integers, such as 0,1,2,3")
+        raise click.BadParameter(f"{value!r} is not a list of devices; give different integers, such as 0,1,2,3")
     return devices
 
 

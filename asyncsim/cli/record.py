@@ -39,7 +39,7 @@ def record_command(kernel: str, file: Path, *, scheduler: str, options: Options)
     if len(options.ranks) > 1:
         raise click.UsageError("a trace is of one P")
     if file.suffix == ".py":
-        raise MisuseError(f"FILE {file}: a trace is no Python file; let it end in .jsonl, .jsonl.gz or .jsonl.zst")
+        raise MisuseError(f"FILE {file}: a trace is not a Python file; let it end in .jsonl, .jsonl.gz or .jsonl.zst")
     case = Case(locate(kernel), options.ranks[0], options.calls, options.memory, options.seed)
     check_outputs({"FILE": file}, kernels=[case.kernel])
     with LiveTrace(file, case.header(scheduler)) as live:

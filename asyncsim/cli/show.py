@@ -51,7 +51,7 @@ def _ranks(ctx: click.Context, param: click.Parameter, value: str | None) -> fro
         first = whole(low)
         last = whole(high) if dash else first
         if first is None or last is None or "+" in part:
-            raise click.BadParameter(f"{value!r} is no list of ranks; give integers, such as 0,3 or 0,4-7")
+            raise click.BadParameter(f"{value!r} is not a list of ranks; give integers, such as 0,3 or 0,4-7")
         chosen.update(range(first, min(last, MOST_RANKS) + 1))
     return frozenset(chosen)
 

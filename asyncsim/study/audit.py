@@ -105,7 +105,7 @@ class Row:
 
 
 @dataclass(slots=True)
-class Audited:
+class AuditReport:
     """What the synchronisation of a kernel is for.
 
     Args:
@@ -176,7 +176,7 @@ async def audit(  # noqa: PLR0913 - each is a choice of the user's
     fine: bool = False,
     save: Path | None = None,
     progress: Callable[[Progress], None] | None = None,
-) -> Audited:
+) -> AuditReport:
     """Say what each barrier, wait and notify of a kernel guards; and how to repair the kernel if it is refuted.
 
     Args:
@@ -202,12 +202,12 @@ async def audit(  # noqa: PLR0913 - each is a choice of the user's
     if memory == AUTO:
         first = await _checked(Case(kernel, ranks, calls, seed=seed), None, memory=AUTO)
         if first.interrupted:
-            return Audited(first, first, interrupted=True, seconds=time.perf_counter() - started)
+            return AuditReport(first, first, interrupted=True, seconds=time.perf_counter() - started)
         memory = first.case.memory
     numbers = tuple(dict.fromkeys((1, calls)))
     cases = [Case(kernel, ranks, number, memory, seed) for number in numbers]
     plain = [await _judged(case, None if save is None else save / "as-it-stands") for case in cases]
-    audited = Audited(plain[-1], plain[0], interrupted=any(report.interrupted for report in plain))
+    audited = AuditReport(plain[-1], plain[0], interrupted=any(report.interrupted for report in plain))
     try:
         if not audited.interrupted:
             await _go_through(audited, plain, fine=fine, save=save, progress=progress)
@@ -220,7 +220,7 @@ async def audit(  # noqa: PLR0913 - each is a choice of the user's
 
 
 async def _go_through(
-    audited: Audited,
+    audited: AuditReport,
     plain: Sequence[Report],
     *,
     fine: bool,

@@ -203,6 +203,6 @@ def _scope(trace: Trace, analysis: Analysis, findings: list[Finding]) -> str:
     if not analysis.clean or trace.footer is None or trace.footer.ending != COMPLETE:
         return f"{read}; nothing was found, and nothing is proved"
     return (
-        f"{read}; no race in any schedule of these operations. This is no proof for the kernel: from a trace nobody "
-        "can test that it depends on nothing else, nor that its results are right"
+        f"{read}; no race in any schedule of these operations. This is not a proof for the kernel: a trace does "
+        "not show that it depends on nothing else, nor that its results are right"
     )

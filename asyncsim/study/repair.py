@@ -241,7 +241,7 @@ class _Search:
         judge = Judge(case)
         stands = self._stand.get(case.ranks)
         if stands is not None:
-            judge.take_as_reference(stands.run)
+            judge.set_reference(stands.run)
         # Only the lines count: with one wait more, fewer pairs of the same lines are not less wrong.
         wrong: set[object] = {
             (finding.kind, finding.hazard, finding.scope, tuple(self._line(lines, side) for side in finding.sides))

@@ -291,7 +291,7 @@ class Source:
             del sys.modules[module.__name__]
         found = own.get(self.name)
         if not isinstance(found, Kernel):
-            raise UnreadableError("it is no kernel when its file is run again")
+            raise UnreadableError("it is not a kernel when its file is run again")
         return found
 
 

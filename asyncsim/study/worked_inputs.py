@@ -224,7 +224,7 @@ def _read_csv(path: Path) -> Tile:
     try:
         lines = path.read_text("utf-8-sig").splitlines()  # spreadsheets put a mark before the text
     except UnicodeDecodeError:
-        raise MisuseError(f"{path} is no text in UTF-8") from None
+        raise MisuseError(f"{path} is not text in UTF-8") from None
     rows: list[list[int | float]] = []
     for at, line in enumerate(lines, start=1):
         if not line.strip():

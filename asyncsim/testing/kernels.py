@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asyncsim.checking.record.determinism import stream_difference
 from asyncsim.checking.verdict.check import check
 from asyncsim.checking.verdict.models import AUTO
+from asyncsim.checking.verdict.probe import stream_difference
 from asyncsim.checking.verdict.suspects import SHRINK_STEPS
 from asyncsim.machine.case import MISSING, Case, copied
 from asyncsim.machine.direct import drive

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from asyncsim.machine.kernel import Kernel
-    from asyncsim.study.audit import Audited, Guard, Row
+    from asyncsim.study.audit import AuditReport, Guard, Row
     from asyncsim.study.repair import Repair
 
 SOURCE_WIDTH = 46
 
 
-def audit_text(audited: Audited, *, width: int = WIDTH) -> str:
+def audit_text(audited: AuditReport, *, width: int = WIDTH) -> str:
     """Return the whole audit, with a line feed at its end.
 
     Args:
@@ -55,7 +55,7 @@ def audit_text(audited: Audited, *, width: int = WIDTH) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _standing(audited: Audited, width: int) -> Iterator[str]:
+def _standing(audited: AuditReport, width: int) -> Iterator[str]:
     """Say how the kernel stands before anything is taken away."""
     if audited.report.verdict == PROVED:
         yield from wrapped(f"as it stands: {audited.report.scope}", width, "  ")
@@ -72,7 +72,7 @@ def _standing(audited: Audited, width: int) -> Iterator[str]:
     yield from wrapped("a part guards what goes wrong without it and does not go wrong with it", width, "  ")
 
 
-def _notes(audited: Audited, width: int) -> Iterator[str]:
+def _notes(audited: AuditReport, width: int) -> Iterator[str]:
     for note in audited.report.notes:
         yield from wrapped(f"note: {note}", width, "  ")
 
@@ -146,7 +146,7 @@ def _aligned(rows: Sequence[tuple[str, str, str, str]]) -> list[tuple[str, str, 
     ]
 
 
-def _repairs(audited: Audited, width: int) -> Iterator[str]:
+def _repairs(audited: AuditReport, width: int) -> Iterator[str]:
     """Say what makes it right, with the change as `patch` takes it."""
     if not audited.repairs:
         if audited.refuted and not audited.interrupted:

@@ -144,7 +144,7 @@ def source_line(kernel: Kernel, place: str) -> str:
 
 
 def _scope(report: Report) -> str:
-    scope = f"{report.scope}; {report.later}" if report.later else report.scope
+    scope = f"{report.scope}; {report.later_calls}" if report.later_calls else report.scope
     return f"{scope} (interrupted)" if report.interrupted else scope
 
 

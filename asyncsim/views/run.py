@@ -38,7 +38,7 @@ def run_text(
     if cut_short:
         lines.append(f"cut short: the record ends after {len(run.choices)} steps, and the run would go on from there")
     if not findings:
-        lines.append("no failure until there" if cut_short else "no failure: no result is wrong, and nobody hangs")
+        lines.append("no failure until there" if cut_short else "no failure: no result is wrong, and nothing hangs")
     for finding in findings:
         if finding.kind == "wrong-result" and differences:
             results = run.case.calls * run.case.ranks

@@ -224,7 +224,7 @@ def test_what_is_unreadable_leaves_with_2(tmp_path: Any, content: bytes) -> None
     file.write_bytes(content)
     said = command.run("certify", str(file))
     assert said.exit_code == 2
-    assert "is no certificate" in said.stderr
+    assert "is not a certificate" in said.stderr
     assert command.run("certify", str(tmp_path / "missing")).exit_code == 2
 
 

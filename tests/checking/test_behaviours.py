@@ -165,7 +165,7 @@ def test_an_exhaustive_exploration_meets_every_behaviour_that_there_is(program, 
     behaviours = EquivalenceClasses(model_of(memory))
     there = {behaviours.number_of(ops) for ops in every_schedule(case)}
     judge = Judge(case)
-    judge.take_as_reference(simulate(case, Fifo()))
+    judge.set_reference(simulate(case, Fifo()))
     met = []
 
     def again(run):

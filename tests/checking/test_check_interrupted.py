@@ -26,7 +26,7 @@ def test_a_race_whose_witness_is_being_shrunk_is_told_once(monkeypatch):
 
 
 def test_a_proof_that_was_made_stays_one(monkeypatch):
-    monkeypatch.setattr(second, "later_calls", interrupts)
+    monkeypatch.setattr(second, "scope_of_later_calls", interrupts)
     report = check(builtin, ranks=3)
-    assert (report.verdict, report.interrupted, report.later) == ("PROVED", True, "")
+    assert (report.verdict, report.interrupted, report.later_calls) == ("PROVED", True, "")
     assert report.scope.startswith("one run of ")

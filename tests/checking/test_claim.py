@@ -9,7 +9,7 @@ import pytest
 
 from asyncsim import Signal, Window, check, kernel
 from asyncsim.analysis.certificate import operations_lines
-from asyncsim.checking.record.claim import claim_denied
+from asyncsim.checking.record.claim import certificate_mismatch
 
 DATA = Window("data", (2,), np.int32)
 FLAG = Signal("flag", (1,))
@@ -34,7 +34,7 @@ PROOF = check(given, ranks=2, calls=1).proof[0]
 def denied(change=lambda head, streams: None, program=given):
     head, *streams = deepcopy(operations_lines(PROOF))
     change(head, streams)
-    return claim_denied(head, streams, program, steps=len(PROOF.events))
+    return certificate_mismatch(head, streams, program, steps=len(PROOF.events))
 
 
 def test_the_kernel_itself_is_not_denied():

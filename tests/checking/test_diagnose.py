@@ -11,7 +11,7 @@ from wrong_results import SIZE, case, integer_rows, rows, said, sums
 
 from asyncsim import KernelError
 from asyncsim.checking.diagnose.hypotheses import diagnose
-from asyncsim.checking.diagnose.oracle import Oracle, Wrong, each, leaves, numbers_of
+from asyncsim.checking.diagnose.oracle import Oracle, WrongResult, each, leaves, numbers_of
 from asyncsim.checking.verdict.check import check
 from asyncsim.machine.case import MISSING
 from kernels import all_reduce, reduce_scatter
@@ -200,4 +200,4 @@ def test_large_inputs_are_asked_about_less():
 
 def test_a_result_of_another_shape_is_off_nowhere():
     made = case()
-    assert Wrong(Oracle(made), 0, 0, [np.zeros(2), *made.goldens[0][1:]]).off is None
+    assert WrongResult(Oracle(made), 0, 0, [np.zeros(2), *made.goldens[0][1:]]).off is None

@@ -25,7 +25,7 @@ def explored(program, ranks=2, calls=1, *, budget=500, memory="sc", **more):
     """Explore a case, its fair run being the golden of a kernel without one."""
     case = Case(program, ranks, calls, memory)
     judge = Judge(case)
-    judge.take_as_reference(simulate(case, Fifo()))
+    judge.set_reference(simulate(case, Fifo()))
     return exhaust(case, budget=budget, judge=judge, **more)
 
 

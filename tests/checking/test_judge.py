@@ -77,16 +77,16 @@ def test_without_a_reference_and_a_golden_only_the_ending_tells():
     own = judge()
     assert own.findings(run_of(own, ONE, TWO)) == []
     assert not own.is_reference(run_of(own, ONE, TWO))
-    assert not own.has_other_bits(run_of(own, ONE, TWO))
+    assert not own.differs_from_reference(run_of(own, ONE, TWO))
     assert kinds(own.findings(run_of(own, ONE, MISSING, ending="deadlock"))) == ["deadlock"]
 
 
 def test_a_run_is_compared_with_the_fair_one_bit_for_bit():
     own = judge()
-    own.take_as_reference(run_of(own, ONE, ONE))
+    own.set_reference(run_of(own, ONE, ONE))
     assert own.is_reference(run_of(own, ONE, ONE))
-    assert not own.has_other_bits(run_of(own, ONE, ONE))
-    assert own.has_other_bits(run_of(own, ONE, NEAR))
+    assert not own.differs_from_reference(run_of(own, ONE, ONE))
+    assert own.differs_from_reference(run_of(own, ONE, NEAR))
     assert not own.is_reference(run_of(own, ONE, NEAR))
     assert not own.is_reference(run_of(own, ONE, MISSING, ending="deadlock"))
     assert kinds(own.findings(run_of(own, ONE, NEAR))) == ["wrong-result"]
@@ -95,22 +95,22 @@ def test_a_run_is_compared_with_the_fair_one_bit_for_bit():
 
 def test_a_golden_is_met_within_tolerance():
     own = judge(golden=[ONE, ONE])
-    own.take_as_reference(run_of(own, ONE, ONE))
+    own.set_reference(run_of(own, ONE, ONE))
     assert own.findings(run_of(own, ONE, NEAR)) == []
-    assert own.has_other_bits(run_of(own, ONE, NEAR))
+    assert own.differs_from_reference(run_of(own, ONE, NEAR))
 
 
 @pytest.mark.parametrize("with_golden", [False, True])
 def test_a_result_that_is_missing_is_not_wrong(with_golden):
     own = judge(golden=[ONE, ONE] if with_golden else None)
-    own.take_as_reference(run_of(own, ONE, ONE))
+    own.set_reference(run_of(own, ONE, ONE))
     assert own.differences(run_of(own, MISSING, TWO, ending="deadlock"))[0][:2] == (0, 1)
     assert own.differences(run_of(own, MISSING, ONE, ending="deadlock")) == []
 
 
 def test_what_the_fair_run_lacks_is_not_compared():
     own = judge()
-    own.take_as_reference(run_of(own, ONE, MISSING))
+    own.set_reference(run_of(own, ONE, MISSING))
     assert own.differences(run_of(own, ONE, TWO)) == []
     assert own.differences(run_of(own, TWO, TWO))[0][:2] == (0, 0)
 
@@ -191,15 +191,15 @@ def test_a_remark_looks_into_tuples_and_past_texts(golden, got, remarked):
 def test_a_silent_kernel_is_one_whose_fair_run_returns_nothing():
     own = judge()
     assert not own.silent
-    own.take_as_reference(run_of(own, None, None))
+    own.set_reference(run_of(own, None, None))
     assert own.silent
-    own.take_as_reference(run_of(own, None, ONE))
+    own.set_reference(run_of(own, None, ONE))
     assert not own.silent
 
 
 def test_a_run_that_did_not_end_is_no_reference():
     own = judge()
-    own.take_as_reference(run_of(own, ONE, MISSING, ending="deadlock"))
+    own.set_reference(run_of(own, ONE, MISSING, ending="deadlock"))
     assert not own.is_reference(run_of(own, ONE, MISSING, ending="deadlock"))
-    own.compare_with(run_of(own, ONE, MISSING, ending="deadlock"))
+    own.set_fair_run(run_of(own, ONE, MISSING, ending="deadlock"))
     assert own.usual == {"deadlock [(0, 1)]"}

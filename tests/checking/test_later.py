@@ -29,13 +29,13 @@ c = Signal("c", (1,))
 def test_a_proof_says_how_far_it_reaches(given, calls, said):
     report = check(given, ranks=3, calls=calls)
     assert report.verdict == "PROVED"
-    assert report.later.startswith(said)
-    assert report.to_json()["later_calls"] == report.later
+    assert report.later_calls.startswith(said)
+    assert report.to_json()["later_calls"] == report.later_calls
     assert said in " ".join(report_text(report).split())
 
 
 def test_who_is_refuted_is_promised_nothing():
-    assert check(hand, ranks=2).later == ""
+    assert check(hand, ranks=2).later_calls == ""
 
 
 TABLE = (1, 2, 3, 4)
@@ -96,8 +96,8 @@ def test_a_kernel_that_asks_for_its_first_call_is_judged_for_its_calls_only():
     async def plain(rank, x, c):
         await rank.load(x[0])
 
-    assert check(special, ranks=2).later == ""
-    assert check(plain, ranks=2).later.startswith("and for any number")
+    assert check(special, ranks=2).later_calls == ""
+    assert check(plain, ranks=2).later_calls.startswith("and for any number")
 
 
 def test_a_pattern_of_three_needs_more_calls_than_are_tried():
@@ -105,8 +105,8 @@ def test_a_pattern_of_three_needs_more_calls_than_are_tried():
     async def turns(rank, x, c):
         await rank.load(x[(0, 0, 1)[rank.call % 3]])
 
-    assert check(turns, ranks=2).later == ""
-    assert check(turns, ranks=2, calls=4).later.startswith("and for any number")
+    assert check(turns, ranks=2).later_calls == ""
+    assert check(turns, ranks=2, calls=4).later_calls.startswith("and for any number")
 
 
 def test_a_kernel_that_cannot_be_called_once_more_is_judged_for_its_calls_only():
@@ -120,7 +120,7 @@ def test_a_kernel_that_cannot_be_called_once_more_is_judged_for_its_calls_only()
         await rank.store(x[rank.call], value[0])
 
     report = check(twice, ranks=2)
-    assert (report.verdict, report.later) == ("PROVED", "")
+    assert (report.verdict, report.later_calls) == ("PROVED", "")
 
 
 @pytest.fixture
@@ -201,7 +201,7 @@ def test_a_kernel_that_needs_a_plain_number_is_judged_for_its_calls_only():
 
     for given in (plain_one, other_one):
         report = check(given, ranks=2)
-        assert (report.verdict, report.findings, report.later) == ("PROVED", [], "")
+        assert (report.verdict, report.findings, report.later_calls) == ("PROVED", [], "")
 
 
 def test_a_threshold_that_grows_by_more_and_more_is_no_promise():
@@ -212,7 +212,7 @@ def test_a_threshold_that_grows_by_more_and_more_is_no_promise():
         else:
             await rank.wait(c[0] >= rank.call * rank.call)
 
-    assert check(square, ranks=2).later == ""
+    assert check(square, ranks=2).later_calls == ""
 
 
 def test_a_cell_that_wraps_leaves_its_range_too():
@@ -222,7 +222,7 @@ def test_a_cell_that_wraps_leaves_its_range_too():
     async def wraps(rank, small):
         await rank.notify(small[0], 1)
 
-    assert check(wraps, ranks=2).later.startswith("and for up to 127 calls")
+    assert check(wraps, ranks=2).later_calls.startswith("and for up to 127 calls")
 
 
 @pytest.mark.usefixtures("many")
@@ -297,4 +297,4 @@ def test_who_asks_whether_the_number_is_one_may_do_otherwise(is_late):
             await rank.store(box.at((rank.id + 1) % rank.size)[0], 1)
 
     report = check(program, ranks=2)
-    assert (report.verdict, report.later) == ("PROVED", "")
+    assert (report.verdict, report.later_calls) == ("PROVED", "")

@@ -105,9 +105,9 @@ def test_several_kernels_without_a_name_are_listed():
         ("asyncsim.nothing.here:x", r"no module is called 'asyncsim.nothing.here'"),
         ("reduce_scatter:bultin", r"reduce_scatter has no kernel 'bultin'; did you mean builtin\?"),
         ("reduce_scatter:zzz", r"no kernel 'zzz'; reduce_scatter has hand, builtin"),
-        ("reduce_scatter:golden", r"reduce_scatter:golden is no kernel but of type function; a kernel is an async"),
+        ("reduce_scatter:golden", r"reduce_scatter:golden is not a kernel but of type function; a kernel is an async"),
         ("asyncsim.trace.op", r"asyncsim.trace.op has no kernel; a kernel is an async function under @asyncsim.kernel"),
-        ("asyncsim.trace.op:Op", r"is no kernel but of type type; .*; asyncsim.trace.op has none"),
+        ("asyncsim.trace.op:Op", r"is not a kernel but of type type; .*; asyncsim.trace.op has none"),
     ],
 )
 def test_what_names_no_kernel_is_explained(text, message):
@@ -199,7 +199,7 @@ def test_a_missing_file_names_its_neighbours(folder):
         locate("sub/kernel_onne.py:one")
     with pytest.raises(MisuseError, match=r"there is no file nowhere/x.py; nowhere has none"):
         locate("nowhere/x.py:one")
-    with pytest.raises(MisuseError, match=r"sub/ is no file that can be read|sub is no file that can be read"):
+    with pytest.raises(MisuseError, match=r"sub/ is not a file that can be read|sub is not a file that can be read"):
         locate("sub/:one")
 
 

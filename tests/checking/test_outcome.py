@@ -236,7 +236,7 @@ def test_a_run_that_ended_early_is_no_reference():
     case = Case(stuck, 1, 1)
     judge = Judge(case)
     run = simulate(case, Fifo())
-    judge.take_as_reference(run)
+    judge.set_reference(run)
     assert not judge.is_reference(run)
-    assert not judge.has_other_bits(run)
+    assert not judge.differs_from_reference(run)
     assert judge.differences(run) == []

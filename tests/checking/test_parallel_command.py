@@ -21,8 +21,8 @@ from kernels.reduce_scatter import hand_no_epilogue
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--jobs", "many"], "'many' is no number of processes; give an integer such as 4, at most 1024, or auto"),
-        (["--jobs", "-1"], "is no number of processes"),
+        (["--jobs", "many"], "'many' is not a number of processes; give an integer such as 4, at most 1024, or auto"),
+        (["--jobs", "-1"], "is not a number of processes"),
         (["--dask", "tcp://here:1", "--jobs", "2"], "--jobs and --dask both say who runs the schedules"),
         (["--resume", "j", "-P", "2,3"], "--resume is the journal of one exploration"),
         (["--resume", "."], "is a directory"),

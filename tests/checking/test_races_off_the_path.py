@@ -12,7 +12,7 @@ from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.search import looking
 from asyncsim.checking.search.ends import NOT_FOLLOWED, OrderComparison
 from asyncsim.checking.search.exhaust import exhaust
-from asyncsim.checking.verdict import settling
+from asyncsim.checking.verdict import classify
 from asyncsim.checking.workers import exhaust_parallel
 from asyncsim.cli.main import main
 from asyncsim.machine.direct import drive
@@ -78,7 +78,7 @@ def test_long_schedules_are_not_looked_at(monkeypatch):
 def test_only_so_many_steps_of_schedules_are_looked_at():
     case = Case(off_path, 2, 1)
     judge = Judge(case)
-    judge.take_as_reference(drive(case, Fifo()))
+    judge.set_reference(drive(case, Fifo()))
     looked = looking.SampledRaces(case, judge.steps, 7)
     for number in range(4):
         drive(case, looked.around(make(f"random:seed={number}")))
@@ -175,7 +175,7 @@ def test_the_races_of_an_exhausted_kernel_are_benign_and_counted():
 
 
 def test_a_race_that_is_not_followed_to_all_ends_is_not_called_benign(monkeypatch):
-    monkeypatch.setattr(settling, "BUDGET", 3)
+    monkeypatch.setattr(classify, "BUDGET", 3)
     report = check(same_word, ranks=4, calls=2, memory="sc", budget=3, samples=3)
     assert report.verdict == "SURVIVED"
     assert {finding.harmful for finding in report.findings} == {None}
@@ -197,7 +197,7 @@ def following(program, *, budget=100, ranks=2):
     """Return what follows both orders of a case, and its judge."""
     case = Case(program, ranks, 1)
     judge = Judge(case)
-    judge.take_as_reference(drive(case, Fifo()))
+    judge.set_reference(drive(case, Fifo()))
     return OrderComparison(judge, budget)
 
 

@@ -35,7 +35,7 @@ def said(**facts):
             {"executions": 1, "behaviours": frozenset([1])},
             "1 execution of these 2 ranks, 1 call and these inputs was run",
         ),
-        ({"estimate": 10**9}, "how many there are nobody knows, by the branches seen so far more than 500000000;"),
+        ({"estimate": 10**9}, "how many there are is not known; by the branches seen so far more than 500000000;"),
         ({"endless": 3}, "3 of them ask again and again"),
         ({"endless": 3}, "no budget finishes such an exploration"),
         ({"interrupted": True}, "were run before it was interrupted"),

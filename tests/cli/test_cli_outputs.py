@@ -29,8 +29,8 @@ def here(tmp_path, monkeypatch):
 
 
 REFUSED = [
-    ("record mine.py:fine mine.py", "FILE mine.py: a trace is no Python file"),
-    ("record mine.py:fine new.py", "FILE new.py: a trace is no Python file"),
+    ("record mine.py:fine mine.py", "FILE mine.py: a trace is not a Python file"),
+    ("record mine.py:fine new.py", "FILE new.py: a trace is not a Python file"),
     (
         "record mine.py:fine link-mine.pyl",
         "FILE link-mine.pyl: that would write over mine.py, the file of mine.py:fine",

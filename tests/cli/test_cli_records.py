@@ -55,7 +55,7 @@ def test_a_run_without_failure_replays_with_0():
     token = token_of(case.kernel, simulate(case, Fifo()).choices, ending="complete")
     result = run("replay", token)
     assert result.exit_code == 0
-    assert result.output.endswith("no failure: no result is wrong, and nobody hangs\n")
+    assert result.output.endswith("no failure: no result is wrong, and nothing hangs\n")
 
 
 def test_a_hang_shows_who_waits_for_what(here):

@@ -222,8 +222,8 @@ def test_a_kernel_that_hangs_says_so(capsys):
     ("arguments", "message"),
     [
         (["--mode", "fast"], "invalid choice: 'fast' (choose from "),
-        (["-d", "0,0"], "'0,0' is no list of devices; give different numbers, such as 0,1,2,3"),
-        (["-d", "a"], "'a' is no list of devices; give different numbers, such as 0,1,2,3"),
+        (["-d", "0,0"], "'0,0' is not a list of devices; give different numbers, such as 0,1,2,3"),
+        (["-d", "a"], "'a' is not a list of devices; give different numbers, such as 0,1,2,3"),
         (["-d", "-1,0"], "no list of devices"),
     ],
 )

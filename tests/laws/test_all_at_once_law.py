@@ -20,7 +20,7 @@ def told(report):
         (f.kind, f.hazard, f.scope, f.window, f.pairs, f.harmful, [(s.actor, s.call, s.op, s.region) for s in f.sides])
         for f in report.findings
     ]
-    return report.verdict, found, report.steps, report.later
+    return report.verdict, found, report.steps, report.later_calls
 
 
 @pytest.mark.parametrize("name", WRITTEN)

@@ -63,7 +63,7 @@ def fails_somehow(own, run):
     return bool(own._judge.failures(run))
 
 
-def first_pair(suspect, seen, told=suspects._told):
+def first_pair(suspect, seen, told=suspects._as_finding):
     """Tell the first pair of a finding, whichever it was that did harm."""
     return told(suspect, seen).with_(sides=suspect.sides)
 
@@ -73,7 +73,7 @@ def first_pair(suspect, seen, told=suspects._told):
     [
         (FailsByPair, "__call__", fails_somehow),
         (suspects, "failures_in_words", says_nothing),
-        (suspects, "_told", first_pair),
+        (suspects, "_as_finding", first_pair),
     ],
     ids=["shrinking forgets the pair", "words of another run", "the first pair is told"],
 )
@@ -149,7 +149,7 @@ def order_slips(report):
     Where the fair run fails itself, the order of the fair run may be the one that does harm.
     """
     judge, run = Judge(report.case), drive(report.case, Fifo())
-    judge.take_as_reference(run)
+    judge.set_reference(run)
     paired = [finding for finding in report.findings if finding.kind in PAIRED and finding.token]
     return [finding.title for finding in paired if is_inverted(run.choices, finding.sides)] + [
         finding.title

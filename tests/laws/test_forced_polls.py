@@ -182,7 +182,7 @@ def test_no_more_calls_are_spoken_for_than_were_run() -> None:
     # In the second call the words of the first still lie there.
     again = check(gather, ranks=2, calls=2)
     assert again.verdict != "REFUTED"
-    assert "any number" not in check(gather, ranks=2, calls=1).later
+    assert "any number" not in check(gather, ranks=2, calls=1).later_calls
 
 
 def test_slots_that_are_used_again_are_not_forced() -> None:

@@ -99,8 +99,8 @@ def slips(report: Report) -> list[str]:
     case = report.case
     judge = Judge(case)
     fair = drive(case, Fifo(), record="fifo")
-    judge.take_as_reference(fair)
-    judge.compare_with(fair)
+    judge.set_reference(fair)
+    judge.set_fair_run(fair)
     found = []
     for finding in report.findings:
         if finding.token is not None:

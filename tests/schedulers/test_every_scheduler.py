@@ -44,7 +44,7 @@ async def findings(case, texts, runs):
     """Return what `explore` reports of these schedulers."""
     judge = Judge(case)
     fair = await simulate.aio(case, Fifo())
-    judge.take_as_reference(fair)
+    judge.set_reference(fair)
     found = []
     for text in texts:
         # A scheduler without dice has the same text, and makes the same run, each time.

@@ -11,7 +11,7 @@ import trio
 from asyncsim.checking.record.locate import locate
 from asyncsim.checking.verdict.check import check
 from asyncsim.checking.verdict.models import AUTO
-from asyncsim.study.audit import Audited
+from asyncsim.study.audit import AuditReport
 from asyncsim.study.repair import repair
 from asyncsim.views.audit import audit_text
 
@@ -23,7 +23,7 @@ def looked_for(kernel, **options):
     """Return the audit of a kernel with its repairs, and without its rows: they are another matter."""
     report = check(kernel, **options)
     repairs = trio.run(partial(repair, report, memory=options.get("memory", AUTO)))
-    return Audited(report, report, repairs=repairs.found, unrepaired=repairs.note)
+    return AuditReport(report, report, repairs=repairs.found, unrepaired=repairs.note)
 
 
 def changed(audited):

@@ -132,7 +132,7 @@ def test_a_file_that_runs_only_once_is_told(tmp_path):
 def test_a_change_after_which_there_is_no_kernel_is_none(tmp_path):
     source = Source(written(tmp_path))
     end = len(source.text)
-    with pytest.raises(UnreadableError, match="it is no kernel when its file is run again"):
+    with pytest.raises(UnreadableError, match="it is not a kernel when its file is run again"):
         source.load([Change(end, end, "shift = None\n")])
 
 
@@ -157,8 +157,8 @@ def test_a_signal_that_nobody_waits_for_is_noted(ranks):
     report = check(lonely, ranks=ranks, calls=1)
     assert report.verdict == PROVED
     line = lonely.program.__code__.co_firstlineno + 4
-    said = f"signal lost is notified, first at test_source.py:{line}, and nobody waits for it or tests it"
-    assert [note for note in report.notes if "nobody waits" in note] == [said]
+    said = f"signal lost is notified, first at test_source.py:{line}, and no rank waits for it or tests it"
+    assert [note for note in report.notes if "no rank waits" in note] == [said]
     assert report.steps == 4 * ranks
 
 
@@ -169,4 +169,4 @@ def test_of_a_run_that_hangs_nothing_is_said_of_who_did_not_come_to_wait():
         await rank.wait(never[0] >= 1)
         await rank.wait(later[0] >= 1)
 
-    assert not any("nobody waits" in note for note in check(hangs, ranks=2, calls=1).notes)
+    assert not any("no rank waits" in note for note in check(hangs, ranks=2, calls=1).notes)

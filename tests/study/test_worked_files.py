@@ -86,7 +86,7 @@ def test_an_npy_keeps_its_dtype_and_folds_its_last_dimensions(file):
         ("x.csv", "1,2\n3,four\n", {}, "x.csv, line 2: 'four' is no number"),
         ("x.csv", "1,\n", {}, "line 1: '' is no number"),
         ("x.csv", "\n", {}, "x.csv has no numbers"),
-        ("x.csv", b"\xff\xfe1", {}, "no text in UTF-8"),
+        ("x.csv", b"\xff\xfe1", {}, "not text in UTF-8"),
         ("x.csv", f"{10**30}\n", {}, "not all numbers fit int64"),
         ("x.csv", "1,2,3\n4,5,6\n", {}, "3 numbers a rank, which cannot be cut into 2 equal chunks"),
         ("x.csv", "1,2\n3,4\n", {"ranks": 3}, "2 rows, one a rank; --ranks says 3"),

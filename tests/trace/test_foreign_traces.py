@@ -48,7 +48,7 @@ def test_the_race_of_a_real_program_is_found():
 def test_the_repaired_program_has_none_and_is_not_called_proved():
     explained = of(instrumented.log(FIXED))
     assert (explained.findings, explained.verdict, explained.suspicious) == ([], None, False)
-    assert "no race in any schedule of these operations. This is no proof" in explained.scope
+    assert "no race in any schedule of these operations. This is not a proof" in explained.scope
     assert explained.notes == []
 
 

@@ -227,7 +227,7 @@ def test_a_clean_run_leaves_with_0_and_without_a_proof(tmp_path):
     result = run("explain", str(tmp_path / "good.jsonl"), "--json")
     told = json.loads(result.output)
     assert (result.exit_code, told["verdict"], told["findings"]) == (0, None, [])
-    assert "This is no proof for the kernel" in told["scope"]
+    assert "This is not a proof for the kernel" in told["scope"]
 
 
 def test_no_kernel_is_run_and_no_source_is_read(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from asyncsim.checking.diagnose.narrow import sixteen_bits
-from asyncsim.checking.diagnose.oracle import Numbers, Oracle, Wrong, each, leaves, numbers_of
+from asyncsim.checking.diagnose.oracle import Numbers, Oracle, WrongResult, each, leaves, numbers_of
 from asyncsim.machine.case import MISSING
 from asyncsim.trace.digest import digest_value
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # The hypotheses, one a function.
 
 
-def every_rank_has_the_same(wrong: Wrong) -> str | None:
+def every_rank_has_the_same(wrong: WrongResult) -> str | None:
     """All ranks returned one rank's result, where each should have its own."""
     if not all(wrong.equal_everywhere(numbers_of(wrong.outputs[peer])) for peer in wrong.peers):
         return None
@@ -35,7 +35,7 @@ def every_rank_has_the_same(wrong: Wrong) -> str | None:
     )
 
 
-def another_rank(wrong: Wrong) -> str | None:
+def another_rank(wrong: WrongResult) -> str | None:
     """The result is another rank's."""
     return wrong.first(
         (f"it is rank {peer}'s result", wrong.oracle.golden(wrong.call, peer), f"what rank {peer} must get")
@@ -43,7 +43,7 @@ def another_rank(wrong: Wrong) -> str | None:
     )
 
 
-def another_call(wrong: Wrong) -> str | None:
+def another_call(wrong: WrongResult) -> str | None:
     """The result is that of another call."""
     return wrong.first(
         (
@@ -55,7 +55,7 @@ def another_call(wrong: Wrong) -> str | None:
     )
 
 
-def an_input(wrong: Wrong) -> str | None:
+def an_input(wrong: WrongResult) -> str | None:
     """It is an input as it was, of this call or another: nothing was added to it yet."""
     inputs = wrong.case.inputs
     return wrong.first(
@@ -69,7 +69,7 @@ def an_input(wrong: Wrong) -> str | None:
     )
 
 
-def short_of_contributions(wrong: Wrong) -> str | None:
+def short_of_contributions(wrong: WrongResult) -> str | None:
     """Some ranks' inputs are not in it: the own one first, for that is what is forgotten."""
     own = (wrong.rank,)
     others = (ranks for ranks in wrong.subsets() if ranks != own)
@@ -85,7 +85,7 @@ def short_of_contributions(wrong: Wrong) -> str | None:
     )
 
 
-def contribution_of_another_call(wrong: Wrong) -> str | None:
+def contribution_of_another_call(wrong: WrongResult) -> str | None:
     """Some ranks' inputs are those of another call: a stale read, or one that came too late."""
     return wrong.first(
         (
@@ -99,7 +99,7 @@ def contribution_of_another_call(wrong: Wrong) -> str | None:
     )
 
 
-def contribution_of_another_rank(wrong: Wrong) -> str | None:
+def contribution_of_another_rank(wrong: WrongResult) -> str | None:
     """One rank's input was taken for that of another: a wrong peer, or a buffer that was used again too early."""
     return wrong.first(
         (
@@ -111,7 +111,7 @@ def contribution_of_another_rank(wrong: Wrong) -> str | None:
     )
 
 
-def total_for_an_input(wrong: Wrong) -> str | None:
+def total_for_an_input(wrong: WrongResult) -> str | None:
     """A peer's finished result was reduced where its input should have been: this call's, or an earlier one's."""
     goldens = wrong.case.goldens or []
     calls = range(wrong.call, -1, -1)
@@ -127,7 +127,7 @@ def total_for_an_input(wrong: Wrong) -> str | None:
     )
 
 
-def several_at_once(wrong: Wrong) -> str | None:
+def several_at_once(wrong: WrongResult) -> str | None:
     """Some inputs are those of another call, and finished totals were taken for others."""
     ranks = range(wrong.case.ranks)
     combined = (
@@ -150,7 +150,7 @@ def several_at_once(wrong: Wrong) -> str | None:
     )
 
 
-def shifted(wrong: Wrong) -> str | None:
+def shifted(wrong: WrongResult) -> str | None:
     """The boundaries of the chunks lie a few elements too early, or too late; asked of a whole result only."""
     if not wrong.whole:
         return None
@@ -167,7 +167,7 @@ def shifted(wrong: Wrong) -> str | None:
     )
 
 
-def divided(wrong: Wrong) -> str | None:
+def divided(wrong: WrongResult) -> str | None:
     """An average was not divided by P, or a sum was."""
     size, want = wrong.case.ranks, wrong.want
     if size == 1 or want is None or want.dtype == np.bool_:
@@ -183,12 +183,12 @@ def divided(wrong: Wrong) -> str | None:
     )
 
 
-def narrow(wrong: Wrong) -> str | None:
+def narrow(wrong: WrongResult) -> str | None:
     """It was rounded to 16 bits, or added up in them."""
     return sixteen_bits(wrong.case, wrong.call, wrong.rank, wrong.outputs[wrong.rank])
 
 
-def tail_dropped(wrong: Wrong) -> str | None:
+def tail_dropped(wrong: WrongResult) -> str | None:
     """All is right but the end: elements that are zero, or missing."""
     got, want, off = wrong.got, wrong.want, wrong.off
     if got is None or want is None:
@@ -207,12 +207,12 @@ def tail_dropped(wrong: Wrong) -> str | None:
     return f"the tail is dropped (the first {size} of {whole} elements are right, the rest is missing)"
 
 
-def zero(wrong: Wrong) -> str | None:
+def zero(wrong: WrongResult) -> str | None:
     """Nothing was ever written, or added up."""
     return "it is zero everywhere" if wrong.got is not None and not wrong.got.flat.any() else None
 
 
-HYPOTHESES: dict[str, Callable[[Wrong], str | None]] = {
+HYPOTHESES: dict[str, Callable[[WrongResult], str | None]] = {
     "zero": zero,
     "16 bits": narrow,
     "every rank has the same chunk": every_rank_has_the_same,
@@ -244,25 +244,25 @@ def diagnose(oracle: Oracle, call: int, rank: int, outputs: Sequence[Any]) -> st
     if oracle.case.kernel.golden is None:
         return None
     key = (call, rank, *(None if y is MISSING else digest_value(y) for y in outputs))
-    if key not in oracle.said:  # shrinking a witness meets the same wrong results again and again
-        oracle.said[key] = _tried(Wrong(oracle, call, rank, outputs))
-    return oracle.said[key]
+    if key not in oracle.explained:  # shrinking a witness meets the same wrong results again and again
+        oracle.explained[key] = _tried(WrongResult(oracle, call, rank, outputs))
+    return oracle.explained[key]
 
 
-def _tried(wrong: Wrong) -> str | None:
+def _tried(wrong: WrongResult) -> str | None:
     for whole in (True, False):  # what explains all of it says more than what explains the part that is wrong
         wrong.whole = whole
         for hypothesis in HYPOTHESES.values():
-            said = hypothesis(wrong)
-            if said is not None:
-                return said
+            claim = hypothesis(wrong)
+            if claim is not None:
+                return claim
     return None
 
 
 # Words.
 
 
-def _call(wrong: Wrong, call: int) -> str:
+def _call(wrong: WrongResult, call: int) -> str:
     near = {-1: "the previous call, ", 0: "this call, ", 1: "the next call, "}
     return f"{near.get(call - wrong.call, '')}call {call}"
 

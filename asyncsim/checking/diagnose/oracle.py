@@ -62,7 +62,7 @@ class Oracle:
 
     def __init__(self, case: Case) -> None:
         self.case = case
-        self.said: dict[tuple[Any, ...], str | None] = {}
+        self.explained: dict[tuple[Any, ...], str | None] = {}
         """What was said of wrong results before."""
         self._answers: dict[tuple[Any, ...], list[Any] | None] = {}
         self._numbers: dict[tuple[Any, ...], Numbers | None] = {}
@@ -170,7 +170,7 @@ FEW = 2
 """Where other elements are right, at least so many wrong ones must fit: one alone may be chance."""
 
 
-class Wrong:
+class WrongResult:
     """A result that is not its golden.
 
     Args:

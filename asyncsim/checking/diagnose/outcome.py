@@ -120,14 +120,14 @@ class Judge:
         """Return a digest of every output, None where there is none."""
         return [[None if y is MISSING else digest_value(y) for y in ys] for ys in run.outputs]
 
-    def take_as_reference(self, run: Run) -> None:
+    def set_reference(self, run: Run) -> None:
         """Let a complete run stand for the golden where the kernel has none."""
         self.steps = len(run.choices)
         if run.ending == COMPLETE:
             self._reference = run.outputs
             self._reference_digests = self.digests(run)
 
-    def compare_with(self, fair: Run) -> None:
+    def set_fair_run(self, fair: Run) -> None:
         """Take the fair run for one that witnesses are held against; it weighs, so only where there are any."""
         self.fair = fair.choices
         self.usual = self.failures(fair)
@@ -141,7 +141,7 @@ class Judge:
         """Say whether a run gave the bits of the reference."""
         return self._reference is not None and self.digests(run) == self._reference_digests
 
-    def has_other_bits(self, run: Run) -> bool:
+    def differs_from_reference(self, run: Run) -> bool:
         """Say whether a run gave other bits than the reference; its numbers may be the same within tolerance."""
         return self._reference is not None and self.digests(run) != self._reference_digests
 

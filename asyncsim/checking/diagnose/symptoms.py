@@ -41,7 +41,7 @@ LONG = 1_000_000
 """A run of so many steps is not made again for the sake of its words."""
 
 
-def told(case: Case, finding: Finding, choices: Sequence[str], trace: Trace | None = None) -> Finding:
+def describe_hang(case: Case, finding: Finding, choices: Sequence[str], trace: Trace | None = None) -> Finding:
     """Return the finding of a run that hangs, or does not end, in words; any other as it is.
 
     Args:
@@ -61,11 +61,11 @@ def told(case: Case, finding: Finding, choices: Sequence[str], trace: Trace | No
     if trace is None or trace.footer is None or trace.footer.ending != finding.kind:
         return finding
     streams = Streams(trace)
-    words = endless(streams) if finding.kind == STEP_LIMIT else deadlock(streams, beyond(case, trace))
+    words = endless(streams) if finding.kind == STEP_LIMIT else deadlock(streams, beyond_hang(case, trace))
     return finding.with_(why=words.why, sides=words.sides, window=words.window, pairs=words.pairs, shown=words.shown)
 
 
-def beyond(case: Case, trace: Trace) -> Beyond:
+def beyond_hang(case: Case, trace: Trace) -> Beyond:
     """Look beyond a hang: run on from there as if no wait and no poll had to wait.
 
     Args:
@@ -77,14 +77,14 @@ def beyond(case: Case, trace: Trace) -> Beyond:
     passed = Counter(event.op.actor.name for event in trace.events if event.op.kind in (WAIT, POLL))
     longer = replace(case, max_steps=2 * steps + 1000)
     try:
-        run = drive(longer, _Thereafter(trace.choices), record="onward", onward=passed)
+        run = drive(longer, _ReplayThenFair(trace.choices), record="onward", onward=passed)
         seen, whole = run.trace, run.ending == COMPLETE
     except KernelError as error:  # it computes with what it should have waited for
         seen, whole = error.trace, False
     return Beyond(() if seen is None else seen.events[steps:], whole, _accepts)
 
 
-class _Thereafter:
+class _ReplayThenFair:
     """A recorded schedule, and when that is over everybody in turn."""
 
     def __init__(self, choices: Sequence[str]) -> None:
@@ -135,13 +135,13 @@ class Symptoms:
             self._fair = drive(case, Fifo())
         except KernelError:
             return
-        self._judge.take_as_reference(self._fair)
+        self._judge.set_reference(self._fair)
 
     def findings(self, run: Run) -> list[Finding]:
         """Return what fails in a run; left credits and collectives that do not match only if the run was recorded."""
         found = self._judge.findings(run)
         if run.trace is not None:
-            found = [told(run.case, finding, run.choices, run.trace) for finding in found]
+            found = [describe_hang(run.case, finding, run.choices, run.trace) for finding in found]
             found = [*call_mismatches(run.trace), *found]
             streams = Streams(run.trace)
             left = findings_of(streams, leftover_credits(streams), FairOrder(streams, None))
@@ -167,10 +167,10 @@ class Symptoms:
         ]
 
 
-_TELL, _ASK = (NOTIFY, PUT_SIGNAL), (WAIT, TEST)
+_NOTIFIES, _WAITS = (NOTIFY, PUT_SIGNAL), (WAIT, TEST)
 
 
-def unawaited(run: Run) -> list[str]:
+def unawaited_signals(run: Run) -> list[str]:
     """Say of each signal that ranks notify at peers, and whose cells nobody waits for or tests, that it is so.
 
     Args:
@@ -180,39 +180,39 @@ def unawaited(run: Run) -> list[str]:
     if run.ending != COMPLETE or run.trace is None:
         return []
     events = run.trace.events
-    told, asked = _by_columns(events) if isinstance(events, Columns) else _by_event(events)
+    describe_hang, awaited = _signals_by_column(events) if isinstance(events, Columns) else _signals_by_event(events)
     return [
-        f"signal {signal} is notified, first at {at}, and nobody waits for it or tests it"
-        for signal, at in told.items()
-        if signal not in asked
+        f"signal {signal} is notified, first at {at}, and no rank waits for it or tests it"
+        for signal, at in describe_hang.items()
+        if signal not in awaited
     ]
 
 
-def _by_event(events: Sequence[Event]) -> tuple[dict[str, str], set[str]]:
+def _signals_by_event(events: Sequence[Event]) -> tuple[dict[str, str], set[str]]:
     """Return the signals that are notified at peers, each with the first line, and those that are asked."""
-    told: dict[str, str] = {}
-    asked = set()
+    describe_hang: dict[str, str] = {}
+    awaited = set()
     for event in events:
         cell = event.op.cell
-        if cell is not None and event.op.kind in _TELL and cell.owner != event.op.actor.rank:
-            told.setdefault(cell.signal, event.at[0])
-        elif cell is not None and event.op.kind in _ASK:
-            asked.add(cell.signal)
-    return told, asked
+        if cell is not None and event.op.kind in _NOTIFIES and cell.owner != event.op.actor.rank:
+            describe_hang.setdefault(cell.signal, event.at[0])
+        elif cell is not None and event.op.kind in _WAITS:
+            awaited.add(cell.signal)
+    return describe_hang, awaited
 
 
-def _by_columns(events: Columns) -> tuple[dict[str, str], set[str]]:
+def _signals_by_column(events: Columns) -> tuple[dict[str, str], set[str]]:
     """Return the same of columns."""
     steps = events.steps
-    tells = np.flatnonzero(np.isin(steps.kind, [KIND[kind] for kind in _TELL]))
-    slots, numbers = np.unique(steps.cell[tells], return_inverse=True)
+    notifies = np.flatnonzero(np.isin(steps.kind, [KIND[kind] for kind in _NOTIFIES]))
+    slots, numbers = np.unique(steps.cell[notifies], return_inverse=True)
     owners = np.array([events.cells[int(slot)].owner for slot in slots], int)[numbers]
-    ranks = np.array([actor.rank for actor in events.actors], int)[steps.actor[tells]]
-    tells = tells[owners != ranks]
-    told: dict[str, str] = {}
-    for first in sorted(np.unique(steps.cell[tells], return_index=True)[1]):
-        step = int(tells[first])
+    ranks = np.array([actor.rank for actor in events.actors], int)[steps.actor[notifies]]
+    notifies = notifies[owners != ranks]
+    describe_hang: dict[str, str] = {}
+    for first in sorted(np.unique(steps.cell[notifies], return_index=True)[1]):
+        step = int(notifies[first])
         at = events.wheres[int(steps.where[step])][1]
-        told.setdefault(events.cells[int(steps.cell[step])].signal, at[0])
-    asks = np.isin(steps.kind, [KIND[kind] for kind in _ASK])
-    return told, {events.cells[int(slot)].signal for slot in np.unique(steps.cell[asks])}
+        describe_hang.setdefault(events.cells[int(steps.cell[step])].signal, at[0])
+    waits = np.isin(steps.kind, [KIND[kind] for kind in _WAITS])
+    return describe_hang, {events.cells[int(slot)].signal for slot in np.unique(steps.cell[waits])}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Line = dict[str, Any]
 
 
-def claim_denied(header: Line, streams: Sequence[Line], kernel: Kernel, *, steps: int) -> str:
+def certificate_mismatch(header: Line, streams: Sequence[Line], kernel: Kernel, *, steps: int) -> str:
     """Run a kernel once, and say why a certificate is not of it; nothing: empty, it is.
 
     Args:

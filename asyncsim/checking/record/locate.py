@@ -203,7 +203,7 @@ def _load(place: str) -> ModuleType:
 
 def _no_file(file: Path, error: OSError) -> str:
     if file.exists():
-        return f"{file.as_posix()} is no file that can be read ({error.strerror}); name a kernel file: file.py:name"
+        return f"{file.as_posix()} is not a file that can be read ({error.strerror}); name a kernel file: file.py:name"
     there = sorted(found.name for found in file.parent.glob("*.py"))
     return f"there is no file {file.as_posix()}; {_nearest(file.name, there, f'{file.parent.as_posix()} has')}"
 
@@ -261,7 +261,7 @@ def _pick(module: ModuleType, place: str, name: str) -> Kernel:
     if not isinstance(found, Kernel):
         kind = type(found).__name__
         raise MisuseError(
-            f"{place}:{name} is no kernel but of type {kind}; {_MARK}; {_nearest('', kernels, f'{place} has')}"
+            f"{place}:{name} is not a kernel but of type {kind}; {_MARK}; {_nearest('', kernels, f'{place} has')}"
         )
     return found
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.diagnose.symptoms import told
+from asyncsim.checking.diagnose.symptoms import describe_hang
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.errors import KernelError
@@ -44,7 +44,7 @@ class WitnessWriter:
     async def write_witness(self, finding: Finding, choices: Sequence[str], *, ending: str | None = None) -> Finding:
         """Return the finding with its token and, if a directory was given, its file, which is on disk by then.
 
-        What hangs is told in words: who waits, where, for what, and why for ever.
+        What hangs is describe_hang in words: who waits, where, for what, and why for ever.
 
         Args:
             finding: what was found.
@@ -55,7 +55,7 @@ class WitnessWriter:
             RuntimeError: the run that shows it could not be recorded.
 
         """
-        finding = told(self._case, finding, choices)
+        finding = describe_hang(self._case, finding, choices)
         header = self._case.header(SCHEDULER)
         with_token = finding.with_(token=encode(Token.of(header, choices, ending=ending)))
         if self.folder is None:

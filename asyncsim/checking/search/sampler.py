@@ -130,7 +130,7 @@ class Sampler:
 
     def _judged_anew(self, run: Run) -> tuple[list[Finding], bool]:
         findings = self._judge.findings(run)
-        return findings, not findings and self._judge.has_other_bits(run)
+        return findings, not findings and self._judge.differs_from_reference(run)
 
 
 def _raised(error: KernelError) -> str:

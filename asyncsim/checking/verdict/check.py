@@ -1,25 +1,33 @@
-"""The check: one run, its analysis, the witness of each suspect, and a verdict that says what it rests on."""
+"""The check: one run, its analysis, the witness of each suspect, and a verdict with its scope."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from asyncsim.analysis.analyse import ORDER_FINDINGS, analyse
 from asyncsim.checking.diagnose.outcome import Judge
-from asyncsim.checking.diagnose.symptoms import unawaited
+from asyncsim.checking.diagnose.symptoms import unawaited_signals
 from asyncsim.checking.record.outside import Outside
 from asyncsim.checking.record.versions import Versions
 from asyncsim.checking.search.keep import WitnessWriter
-from asyncsim.checking.verdict.account import Account
-from asyncsim.checking.verdict.fallback import SAMPLES, Undecided
-from asyncsim.checking.verdict.models import AUTO, judged_under_each
-from asyncsim.checking.verdict.probe import Second
-from asyncsim.checking.verdict.report import HARMFUL, Report, check_races, counting, explanation, proof_scope, unheard
-from asyncsim.checking.verdict.settling import doubt
-from asyncsim.checking.verdict.suspects import SHRINK_STEPS, Suspects
+from asyncsim.checking.verdict.classify import withdraw_benign
+from asyncsim.checking.verdict.fallback import SAMPLES, Fallback
+from asyncsim.checking.verdict.models import AUTO, check_under_each_model
+from asyncsim.checking.verdict.probe import DeterminismProbe
+from asyncsim.checking.verdict.report import (
+    HARMFUL,
+    Report,
+    count_benign_races,
+    explanation,
+    late_words_note,
+    proof_scope,
+    validate_races,
+)
+from asyncsim.checking.verdict.state import CheckState
+from asyncsim.checking.verdict.suspects import SHRINK_STEPS, SuspectWitnesses
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import Blocking, simulate
 from asyncsim.schedulers.table import make
@@ -67,7 +75,7 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
         kernel: what to judge.
         ranks: P.
         calls: back to back on the same memory; two show what one call does to the next.
-        memory: the memory model; "auto": ``sc``, and for a kernel that says when something is there (put, non-blocking,
+        memory: the memory model; "auto": ``sc``, and for a kernel that says when writes land (put, non-blocking,
             relaxed, fence, quiet) ``ldst`` and ``nic``, too.
         seed: of the inputs.
         edits: what is removed from the kernel or added to it, as texts: "skip kernels/x.py:99".
@@ -95,7 +103,7 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
     """
     if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 0):
         raise MisuseError(f"budget={budget!r}; give the number of executions that may be explored, 0 for none")
-    check_races(races)
+    validate_races(races)
     started = time.perf_counter()
 
     async def judge(model: str) -> Report:
@@ -104,13 +112,13 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
             case, WitnessWriter(case, save),
             engine=engine, budget=budget, samples=samples, shrinking=shrinking, progress=progress,
         )  # fmt: skip
-        return counting(await checking.run(scheduler), races)
+        return count_benign_races(await checking.run(scheduler), races)
 
     if memory == AUTO:
-        report = await judged_under_each(judge)
+        report = await check_under_each_model(judge)
     else:
         report = await judge(memory)
-        report.notes += unheard(report)
+        report.notes += late_words_note(report)
     report.seconds = time.perf_counter() - started
     return report
 
@@ -119,145 +127,138 @@ class _Check:
     """One check under way.
 
     Args:
-        case: what is judged.
+        case: what is checked.
         writer: keeps the witnesses.
         engine: of the reference run and the fair one.
-        budget, samples, shrinking, progress: as of `check`.
+        shrinking, progress: as of `check`.
+        exploring: budget and samples of the fallback.
 
     """
 
-    def __init__(  # noqa: PLR0913 - each is a choice of the user's
+    def __init__(
         self,
         case: Case,
         writer: WitnessWriter,
         *,
         engine: Engine | None = None,
-        budget: int | None = None,
-        samples: int = SAMPLES,
         shrinking: int = SHRINK_STEPS,
         progress: Callable[[Progress], None] | None = None,
+        **exploring: Any,  # noqa: ANN401 - as `Fallback` takes them
     ) -> None:
         self.case = case
         self.writer = writer
         self.engine = engine
-        self.later = ""
-        self.judge = Judge(case)
+        self.later_calls = ""
+        self.judge = judge = Judge(case)
         self.outside = Outside(case.kernel)
-        self.told = False
-        self.account = Account(case, progress)
-        self.suspects = Suspects(
-            self.judge, writer, self.account, partial(_at_fewer, writer.folder), shrinking=shrinking
-        )
-        self.undecided = Undecided(self.judge, writer, self.account, budget=budget, samples=samples, progress=progress)
+        self.outside_reported = False
+        self.state = state = CheckState(case, progress)
+        self.suspects = SuspectWitnesses(judge, writer, state, partial(_at_fewer, writer.folder), shrinking=shrinking)
+        self.fallback = Fallback(judge, writer, state, progress=progress, **exploring)
 
     async def run(self, scheduler: str) -> Report:
-        """Run the reference, analyse it, and judge what the analysis suspects."""
-        account = self.account
+        """Make the reference run, analyse it, and confirm what the analysis suspects."""
+        state = self.state
         try:
             fair, reference = await self._references(scheduler)
-            analysis = self._analyse("analysis", reference, fair)
-            # What a run shows by itself is told of the fair one: another may show what a race did to it.
-            of_fair = analysis if reference is fair else self._analyse("analysis of the fair run", fair, fair)
+            analysis = self._analysed("analysis", reference, fair)
+            # What a run shows by itself is taken from the fair one: another may show what a race did to it.
+            of_fair = analysis if reference is fair else self._analysed("analysis of the fair run", fair, fair)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(account.where) from None  # there is nothing to report yet
-        left = [suspect for suspect in analysis.findings if suspect.kind in ORDER_FINDINGS]
-        if left or not analysis.applies:
-            self.judge.compare_with(fair)
+            raise KeyboardInterrupt(state.where) from None  # there is nothing to report yet
+        unconfirmed = [suspect for suspect in analysis.findings if suspect.kind in ORDER_FINDINGS]
+        if unconfirmed or not analysis.applies:
+            self.judge.set_fair_run(fair)
         try:
             scope = ""
             proved = False
             try:
-                await self._judge_run(fair, of_fair)
+                await self._add_failures_of(fair, of_fair)
                 try:
-                    while left:
-                        await self.suspects.look(left[0], analysis, steps=len(reference.choices))
-                        del left[0]
+                    while unconfirmed:
+                        await self.suspects.confirm(unconfirmed[0], analysis, steps=len(reference.choices))
+                        del unconfirmed[0]
                 finally:
-                    doubt(account.findings)
-                if reference is not fair and not account.refuted:
-                    await self._judge_run(reference, analysis)
+                    withdraw_benign(state.findings)
+                if reference is not fair and not state.refuted:
+                    await self._add_failures_of(reference, analysis)
                 sound = analysis.clean and reference.ending == COMPLETE
-                if sound and not account.findings:
-                    self.later = Second(self.case, self.judge, account, self.outside).look(reference)
+                if sound and not state.findings:
+                    self.later_calls = DeterminismProbe(self.judge, state, self.outside).probe(reference)
                 if sound:
-                    self._tell_outside()
-                proved = sound and not account.findings
-                scope = proof_scope(reference) if proved else await self.undecided.look(reference, fair)
-                self._tell_outside()
+                    self._report_outside()
+                proved = sound and not state.findings
+                scope = proof_scope(reference) if proved else await self.fallback.explore(reference, fair)
+                self._report_outside()
             except KeyboardInterrupt:
-                account.interrupt()
-                self.suspects.leave(left, exact=analysis.exact)
+                state.interrupt()
+                self.suspects.add_unconfirmed(unconfirmed, exact=analysis.exact)
             return self._report(reference, analysis, scope, proved=proved)
         finally:
-            account.close()
+            state.close()
 
     def _report(self, reference: Run, analysis: Analysis, scope: str, *, proved: bool) -> Report:
-        account = self.account
-        runs = f"{account.schedules} schedules were run before the check was interrupted"
-        harmful = [finding for finding in account.findings if finding.harmful]
-        rest = [finding for finding in account.findings if not finding.harmful]
-        verdict = (
-            REFUTED
-            if harmful
-            else PROVED
-            if proved
-            else EXHAUSTED
-            if self.undecided.exhausted and not self.outside.changed
-            else SURVIVED
+        state = self.state
+        runs = f"{state.schedules} schedules were run before the check was interrupted"
+        harmful = [finding for finding in state.findings if finding.harmful]
+        rest = [finding for finding in state.findings if not finding.harmful]
+        unless_harmful = (
+            PROVED if proved else EXHAUSTED if self.fallback.exhausted and not self.outside.changed else SURVIVED
         )
+        verdict = REFUTED if harmful else unless_harmful
         outside = [f"outside the theory: {reason}" for reason in analysis.reasons]
         return Report(
-            self.case, verdict, scope or f"{runs} {account.where}".rstrip(), harmful + rest,
-            outside + self.judge.notes(reference) + unawaited(reference) + account.notes,
-            schedules=account.schedules, steps=len(reference.choices), interrupted=account.interrupted,
-            one_run=not self.undecided.explored and not account.interrupted, explanation=explanation(analysis),
-            later=self.later if verdict == PROVED else "",
+            self.case, verdict, scope or f"{runs} {state.where}".rstrip(), harmful + rest,
+            outside + self.judge.notes(reference) + unawaited_signals(reference) + state.notes,
+            schedules=state.schedules, steps=len(reference.choices), interrupted=state.interrupted,
+            one_run=not self.fallback.explored and not state.interrupted, explanation=explanation(analysis),
+            later_calls=self.later_calls if verdict == PROVED else "",
             proof=(reference.recorded, analysis) if verdict == PROVED else None,
             late_words=says_late_words(reference.recorded.events),
         )  # fmt: skip
 
     async def _references(self, scheduler: str) -> tuple[Run, Run]:
-        """Make the fair run, and the reference run, which mostly is the same."""
+        """Make the fair run and the reference run, which are the same one unless another scheduler is asked for."""
         itself = scheduler == "fifo"
-        fair = await self._simulate("fifo", "reference run" if itself else "fair run")
-        self.judge.take_as_reference(fair)
-        self.account.notes += [
+        fair = await self._run_recorded("fifo", "reference run" if itself else "fair run")
+        self.judge.set_reference(fair)
+        self.state.notes += [
             f"the edit {edit!r} changed nothing: nothing that it is for came from there" for edit in fair.unapplied
         ]
-        return fair, fair if itself else await self._simulate(scheduler, "reference run", len(fair.choices))
+        return fair, fair if itself else await self._run_recorded(scheduler, "reference run", len(fair.choices))
 
-    async def _simulate(self, scheduler: str, stage: str, total: int | None = None) -> Run:
-        self.account.schedules += 1
-        begun = self.account.run(stage, total=total)
+    async def _run_recorded(self, scheduler: str, stage: str, total: int | None = None) -> Run:
+        self.state.schedules += 1
+        begun = self.state.begin_run(stage, total=total)
         run = await simulate.aio(self.case, make(scheduler), record=scheduler, engine=self.engine, begun=begun)
         self.outside.look()
         return run
 
-    def _analyse(self, stage: str, run: Run, fair: Run) -> Analysis:
-        self.account.begin(stage, total=len(run.choices))
+    def _analysed(self, stage: str, run: Run, fair: Run) -> Analysis:
+        self.state.begin_stage(stage, total=len(run.choices))
         return analyse(run.recorded, fair=fair.recorded, contents=Versions(self.case))
 
-    def _tell_outside(self) -> None:
-        """Name what the kernel changed outside its memory: with it nothing is proved."""
+    def _report_outside(self) -> None:
+        """Report what the kernel changed outside its memory: then nothing is proved."""
         self.outside.look()
         text = self.outside.text
-        if not text or self.told:
+        if not text or self.outside_reported:
             return
-        self.told, self.later = True, ""
-        findings = self.account.findings
-        told = [n for n, finding in enumerate(findings) if finding.kind == "hidden-state"]
-        for number in told:
+        self.outside_reported, self.later_calls = True, ""
+        findings = self.state.findings
+        hidden = [n for n, finding in enumerate(findings) if finding.kind == "hidden-state"]
+        for number in hidden:
             findings[number] = replace(findings[number], why=f"{findings[number].why}; {text}")
-        if not told and not self.account.refuted:
+        if not hidden and not self.state.refuted:
             findings.append(self.outside.finding())
 
-    async def _judge_run(self, run: Run, analysis: Analysis) -> None:
-        """Take what a run itself shows, in the analysis's words where it has them."""
-        self.account.begin("judgement of the results")
-        findings = self.account.findings
+    async def _add_failures_of(self, run: Run, analysis: Analysis) -> None:
+        """Add what a run shows by itself, in the words of the analysis where it has some."""
+        self.state.begin_stage("judgement of the results")
+        findings = self.state.findings
         own = [finding for finding in analysis.findings if finding.kind not in ORDER_FINDINGS]
-        told = {finding.kind for finding in own}
-        own += [finding for finding in self.judge.findings(run) if finding.kind not in told]
+        kinds = {finding.kind for finding in own}
+        own += [finding for finding in self.judge.findings(run) if finding.kind not in kinds]
         for finding in own:
             findings.append(finding.with_(harmful=True))
             findings[-1] = await self.writer.write_witness(findings[-1], run.choices, ending=run.ending)

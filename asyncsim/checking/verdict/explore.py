@@ -17,17 +17,17 @@ from asyncsim.checking.search.keep import WitnessWriter
 from asyncsim.checking.search.sampling import Sampling
 from asyncsim.checking.search.shard import Failure
 from asyncsim.checking.search.tally import Progress
+from asyncsim.checking.verdict.classify import RaceClassifier
 from asyncsim.checking.verdict.induction import stream_plan
 from asyncsim.checking.verdict.report import (
     HARMFUL,
     Report,
-    apart,
-    check_races,
-    counting,
+    count_benign_races,
     exhaustion_scope,
     exploration_scope,
+    stream_condition,
+    validate_races,
 )
-from asyncsim.checking.verdict.settling import Settling
 from asyncsim.checking.workers.batch import check_not_nested, importable_name
 from asyncsim.checking.workers.exhaust_parallel import exhaust_parallel
 from asyncsim.checking.workers.exploration import Exploration
@@ -98,11 +98,11 @@ async def explore(  # noqa: PLR0913 - each is a choice of the user's
         executor: runs them instead, so many batches for each of the jobs at a time: any of
             `concurrent.futures`, a thread pool or Dask's ``Client.get_executor()``. It is not shut down.
         resume: a journal of what was done, which is made or continued; see `asyncsim.checking.workers.journal`.
-        behaviours: tell how many different orders of conflicting operations were seen.
+        behaviours: count the different orders of conflicting operations.
         save: a directory; the first witness of each kind of failure is written there at once. With several
             jobs a journal too, into which a worker writes what it finds before anything else.
         progress: called after every schedule; with several jobs after every batch.
-        exhaustive: run every inequivalent execution instead. `runs` and `behaviours` say nothing then; the report
+        exhaustive: run every inequivalent execution instead. `runs` and `behaviours` are not used then; the report
             differs with `jobs` in how many executions were made, and in which of them show a failure.
         budget: how many executions that may take.
         races: "harmful": a race refutes if it is shown to be harmful; "all": a benign one does, too.
@@ -123,7 +123,7 @@ async def explore(  # noqa: PLR0913 - each is a choice of the user's
         raise MisuseError(
             f"jobs={jobs!r}; give how many processes may run schedules, at most {MOST_JOBS}, or 0 for one a core"
         )
-    check_races(races)
+    validate_races(races)
     started = time.perf_counter()
     case = Case(kernel, ranks, calls, memory, seed)
     if exhaustive:
@@ -132,7 +132,7 @@ async def explore(  # noqa: PLR0913 - each is a choice of the user's
         report = await explore_exhaustively(
             case, budget=budget, jobs=jobs or cores(), executor=executor, engine=engine, save=save, progress=progress
         )
-        return counting(report, races)
+        return count_benign_races(report, races)
     pool = None
     if executor is not None or jobs != 1:
         check_not_nested()
@@ -165,7 +165,7 @@ async def explore(  # noqa: PLR0913 - each is a choice of the user's
 
 
 def _scope(tally: Tally, runs: int, what: str) -> str:
-    """Say how many schedules were judged, whatever was planned."""
+    """Return how many schedules were judged, whatever was planned."""
     dead = tally.done - tally.judged
     died = f"; {dead} more ended the process that ran them, and were not judged" if dead else ""
     if not tally.done:
@@ -216,7 +216,7 @@ async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user'
     # Recorded: only then are forgotten awaits noticed.
     fair = await simulate.aio(case, Fifo(), record="fifo", engine=engine)
     judge = Judge(case)
-    judge.take_as_reference(fair)
+    judge.set_reference(fair)
     deaf = Deaf()
     more = 0
     try:
@@ -228,15 +228,15 @@ async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user'
             sampling = Sampling(case, judge, writer)
             await sampling.run(iter(plan), len(plan), None)
             findings += sampling.findings()
-        settling = Settling(judge, fair.recorded, writer, findings, explored.races, explored)
+        classify = RaceClassifier(judge, fair.recorded, writer, findings, explored.races, explored)
         try:
-            more = 0 if explored.interrupted else await settling.settle()
+            more = 0 if explored.interrupted else await classify.classify()
         except KeyboardInterrupt:
             deaf.begin()
             explored = replace(explored, interrupted=True)
         failed = any(finding.harmful for finding in findings)
         describe = exploration_scope if failed or not explored.complete else exhaustion_scope
-        scope = describe(explored, case) + apart(0 if failed else len(plan))
+        scope = describe(explored, case) + stream_condition(0 if failed else len(plan))
     except DivergenceError as error:
         why = f"the same schedule does not give the same run again: {error}"
         findings.append(Finding("hidden-state", why, harmful=True))

@@ -1,4 +1,4 @@
-"""Later calls: whether a proof for a few calls is one for all that follow, in words."""
+"""Induction over calls: whether a proof for a few calls is one for all that follow, in words; and the runs for it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ STREAM_RUNS, STREAM_STEPS = 16, 200_000
 """So many further runs look at streams, while they take no more steps than this in all; two in any case."""
 
 
-class Again(Protocol):
+class Rerun(Protocol):
     """Runs a case once more: `second_run`, `plain_run` or `run_under`."""
 
     def __call__(self, case: Case, *, begun: Begun | None = None) -> tuple[Run, CallUse]:
@@ -48,7 +48,7 @@ def second_run(case: Case, *, begun: Begun | None = None, outside: Outside | Non
     Args:
         case: what is run.
         begun: as of `drive`.
-        outside: is looked at between the steps, if there is something to be seen.
+        outside: compared between the steps, if the kernel reaches anything there.
 
     Raises:
         KernelError: the kernel raised.
@@ -63,7 +63,7 @@ def second_run(case: Case, *, begun: Begun | None = None, outside: Outside | Non
 
 
 def plain_run(case: Case, *, begun: Begun | None = None) -> tuple[Run, CallUse]:
-    """Run a case as `second_run` does, with plain numbers of its calls, whose use nobody knows then.
+    """Run a case as `second_run` does, with plain numbers of its calls, whose use is not watched then.
 
     Args:
         case: what is run.
@@ -103,8 +103,8 @@ def stream_plan(reference: Run) -> Sequence[str]:
     return tuple(islice(mixed_plan(0, reference.case.seed, steps), runs))
 
 
-def later_calls(case: Case, run: Run, use: CallUse) -> str:
-    """Say how far the proof of `run`, call by call, reaches beyond its calls; empty if no farther.
+def scope_of_later_calls(case: Case, run: Run, use: CallUse) -> str:
+    """Return how far the proof of `run`, call by call, reaches beyond its calls; empty if no farther.
 
     Args:
         case: what was proved.
@@ -112,7 +112,7 @@ def later_calls(case: Case, run: Run, use: CallUse) -> str:
         use: of the same.
 
     """
-    found = _beyond(run, use)
+    found = _period(run, use)
     calls = case.calls
     while found is None and calls < case.calls + MORE_CALLS and len(run.choices) <= MORE_STEPS and not use.otherwise:
         calls += 1
@@ -124,7 +124,7 @@ def later_calls(case: Case, run: Run, use: CallUse) -> str:
             return ""
         if not analyse(run.trace, contents=Versions(case)).clean:
             return f"not for {calls} calls: then the analysis finds something; judge it with --calls {calls}"
-        found = _beyond(run, use)
+        found = _period(run, use)
     if found is None:
         return ""
     alike = f"call {found.period.second} begins as call {found.period.first} did"
@@ -138,6 +138,6 @@ def later_calls(case: Case, run: Run, use: CallUse) -> str:
     )
 
 
-def _beyond(run: Run, use: CallUse) -> Beyond | None:
+def _period(run: Run, use: CallUse) -> Beyond | None:
     found = None if run.trace is None else beyond(run.trace)
     return found if found is not None and use.repeats_after(found.period.length) else None

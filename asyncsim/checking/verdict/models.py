@@ -1,8 +1,8 @@
-"""The default memory model: under which models a kernel is judged follows from what it says.
+"""The default memory model: under which models a kernel is judged follows from its operations.
 
-A kernel that stores, loads, notifies and waits is judged under ``sc``. One whose author says when something
-is there (put, a put with signal, non-blocking, relaxed, fence, quiet) is made for memory that is late: it is
-judged under ``sc``, ``ldst`` and ``nic``, and proved if it is proved under each of them.
+A kernel that stores, loads, notifies and waits is judged under ``sc``. One that says when writes land (put, a put
+with signal, non-blocking, relaxed, fence, quiet) is made for memory that is late: it is judged under ``sc``,
+``ldst`` and ``nic``, and proved if it is proved under each of them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ LATE = ("ldst", "nic")
 """The models under which a kernel with words for late memory is judged, too; the strongest first."""
 
 
-async def judged_under_each(judge: Callable[[str], Awaitable[Report]]) -> Report:
-    """Judge a kernel under ``sc``, and under the late models if it says that it is made for them.
+async def check_under_each_model(judge: Callable[[str], Awaitable[Report]]) -> Report:
+    """Judge a kernel under ``sc``, and under the late models if it is made for them.
 
     The first model that refutes it, or shows that it depends on outside state, ends it; so does Ctrl-C.
 
@@ -36,14 +36,14 @@ async def judged_under_each(judge: Callable[[str], Awaitable[Report]]) -> Report
     """
     reports = [await judge("sc")]
     for model in LATE if reports[0].late_words else ():
-        if reports[-1].refuted or reports[-1].interrupted or _depends(reports[-1]):
+        if reports[-1].refuted or reports[-1].interrupted or _has_hidden_state(reports[-1]):
             break
         reports.append(await judge(model))
-    return _together(reports)
+    return _combined(reports)
 
 
-def _depends(report: Report) -> bool:
-    """Say whether the kernel is known to depend on more than its inputs and memory: then no other run proves it."""
+def _has_hidden_state(report: Report) -> bool:
+    """Return whether the kernel is known to depend on more than its inputs and memory: then no other run proves it."""
     return any(finding.kind == "hidden-state" for finding in report.findings)
 
 
@@ -53,25 +53,25 @@ def models_text(models: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _together(reports: Sequence[Report]) -> Report:
+def _combined(reports: Sequence[Report]) -> Report:
     """Make one report of several, each of another model; the sum of their work."""
     if len(reports) == 1:
         return reports[0]
     worst = max(reports, key=lambda report: VERDICTS.index(report.verdict))
     others = [report for report in reports if report is not worst]
     models = tuple(report.case.memory for report in reports)
-    alike = len({report.later for report in reports}) == 1
-    told = {(finding.title, finding.window) for finding in worst.findings}
+    alike = len({report.later_calls for report in reports}) == 1
+    known = {(finding.title, finding.window) for finding in worst.findings}
     return replace(
         worst,
         models=(worst.case.memory,) if worst.refuted else models,
         scope=worst.scope if worst.refuted else "; ".join(f"under {r.case.memory}, {r.scope}" for r in reports),
-        findings=worst.findings + [f for r in others for f in r.findings if (f.title, f.window) not in told],
+        findings=worst.findings + [f for r in others for f in r.findings if (f.title, f.window) not in known],
         notes=_notes(worst, others),
         schedules=sum(report.schedules for report in reports),
         one_run=all(report.one_run for report in reports),
         interrupted=any(report.interrupted for report in reports),
-        later=worst.later if alike else "",
+        later_calls=worst.later_calls if alike else "",
         proof=None,  # a certificate is of one model
     )
 

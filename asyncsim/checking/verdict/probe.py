@@ -1,98 +1,102 @@
-"""The second run: a kernel that shows nothing must do the same under another schedule, and then a proof stands.
+"""The determinism probe: a kernel without findings is run again under another schedule, and must do the same.
 
-Where ranks have streams, several more: streams of a rank can share Python objects, which are no memory of the
-machine. What they do to each other there is in no trace, so no theory sees it; other schedules may.
+Where ranks have streams, under several more: streams of a rank can share Python objects, which are not memory of the
+machine. What they do to each other there is in no trace, so no theory sees it; other schedules may show it.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.record.determinism import stream_difference
-from asyncsim.checking.verdict.induction import later_calls, plain_run, run_under, second_run, stream_plan
+from asyncsim.checking.verdict.induction import plain_run, run_under, scope_of_later_calls, second_run, stream_plan
 from asyncsim.machine.calluse import CallUse
+from asyncsim.trace.columns import Columns
 from asyncsim.trace.errors import KernelError, MisuseError
 from asyncsim.trace.finding import Finding
 
 if TYPE_CHECKING:
     from asyncsim.checking.diagnose.outcome import Judge
     from asyncsim.checking.record.outside import Outside
-    from asyncsim.checking.verdict.account import Account
-    from asyncsim.checking.verdict.induction import Again
-    from asyncsim.machine.case import Case, Run
+    from asyncsim.checking.verdict.induction import Rerun
+    from asyncsim.checking.verdict.state import CheckState
+    from asyncsim.machine.case import Run
+    from asyncsim.trace.event import Digest, Trace
+
+    Step = tuple[str, bytes | Digest | None]
+    """An operation as text, and its data."""
 
 
-class Second:
+@dataclass(slots=True)
+class DeterminismProbe:
     """Repeats a run in which nothing was found.
 
     Args:
-        case: what is judged.
         judge: of its runs.
-        account: takes the finding, if there is one.
-        outside: what the kernel reaches; it is looked at during the second run.
+        state: of the check; gets the finding, if there is one.
+        outside: the state outside the kernel's memory; compared during the second run.
 
     """
 
-    def __init__(self, case: Case, judge: Judge, account: Account, outside: Outside) -> None:
-        self._outside = outside
-        self._case = case
-        self._judge = judge
-        self._account = account
+    judge: Judge
+    state: CheckState
+    outside: Outside
 
-    def look(self, reference: Run) -> str:
-        """Run again under another schedule: without findings, the streams must be the same.
+    def probe(self, reference: Run) -> str:
+        """Run again under another schedule: without findings, every actor must do the same.
 
         Returns:
             How far a proof reaches beyond the calls that were judged, as the end of a sentence; empty if no farther.
 
         """
-        call_by_call = partial(second_run, outside=self._outside)
-        why, second, use = self._again(reference, call_by_call)
+        call_by_call = partial(second_run, outside=self.outside)
+        why, second, use = self._rerun(reference, call_by_call)
         if why:
-            # The calls had numbers that are no plain ones. If these are the reason, it is the same reason each time,
+            # The numbers of the calls were not plain ones. If these are the reason, it is the same reason each time,
             # and plain numbers give none; whatever else comes and goes is hidden state.
-            plain, second, use = self._again(reference, plain_run)
-            if not plain and _without_addresses(self._again(reference, call_by_call)[0]) == _without_addresses(why):
+            plain, second, use = self._rerun(reference, plain_run)
+            if not plain and _without_addresses(self._rerun(reference, call_by_call)[0]) == _without_addresses(why):
                 why = ""
             why = plain or why
-        if not why and (shared := self._shared(reference)) is not None:
+        if not why and (shared := self._shared_object(reference)) is not None:
             why, second = shared
         if why:
-            outputs = second is None or self._judge.digests(reference) != self._judge.digests(second)
-            self._account.findings.append(Finding("hidden-state", why, harmful=True if outputs else None))
+            outputs = second is None or self.judge.digests(reference) != self.judge.digests(second)
+            self.state.findings.append(Finding("hidden-state", why, harmful=True if outputs else None))
         elif second is not None:
-            self._account.begin("look at later calls")
+            self.state.begin_stage("look at later calls")
             try:
-                return later_calls(self._case, second, use)
+                return scope_of_later_calls(self.judge.case, second, use)
             except KeyboardInterrupt:
-                self._account.interrupt()  # what was asked for is proved by now
+                self.state.interrupt()  # what was asked for is proved already
         return ""
 
-    def _shared(self, reference: Run) -> tuple[str, Run | None] | None:
-        """Return how further runs show that streams share more than memory, and one that does; None if none does."""
+    def _shared_object(self, reference: Run) -> tuple[str, Run | None] | None:
+        """Return how a further run shows that streams share more than memory, and that run; None if none does."""
         for scheduler in stream_plan(reference):
-            why, run, _ = self._again(reference, partial(run_under, scheduler=scheduler))
+            why, run, _ = self._rerun(reference, partial(run_under, scheduler=scheduler))
             if why:
                 return f"{why}, or streams of a rank share a Python object ({scheduler})", run
         return None
 
-    def _again(self, reference: Run, run_again: Again) -> tuple[str, Run | None, CallUse]:
-        """Run once more; return how that differs from the reference, if it does, and what came."""
-        account = self._account
-        account.schedules += 1
+    def _rerun(self, reference: Run, rerun: Rerun) -> tuple[str, Run | None, CallUse]:
+        """Run once more; return how that run differs from the reference, if it does, and the run."""
+        state = self.state
+        state.schedules += 1
         try:
-            second, use = run_again(self._case, begun=account.run("second run", total=len(reference.choices)))
+            begun = state.begin_run("second run", total=len(reference.choices))
+            second, use = rerun(self.judge.case, begun=begun)
         except (KernelError, MisuseError) as error:
             return f"under a second schedule the kernel raises: {error}", None, CallUse()
-        account.begin("comparison of two runs", total=len(reference.choices))
-        return self._differs(reference, second), second, use
+        state.begin_stage("comparison of two runs", total=len(reference.choices))
+        return self._difference(reference, second), second, use
 
-    def _differs(self, reference: Run, second: Run) -> str:
-        """Say how a second run differs from the reference, which it must not; empty if it does not."""
+    def _difference(self, reference: Run, second: Run) -> str:
         difference = stream_difference(reference.recorded, second.recorded)
-        if difference is None and self._judge.digests(reference) == self._judge.digests(second):
+        if difference is None and self.judge.digests(reference) == self.judge.digests(second):
             return ""
         return (
             f"no operation of another rank explains that a second schedule {difference or 'gives other outputs'}: "
@@ -100,6 +104,45 @@ class Second:
         )
 
 
+def stream_difference(a: Trace, b: Trace) -> str | None:
+    """Return how an actor's operations differ between two runs of a case, in words; None if they do not.
+
+    Args:
+        a: of one run.
+        b: of another.
+
+    """
+    if isinstance(a.events, Columns) and isinstance(b.events, Columns):
+        found = a.events.differs_in(b.events)
+        return (
+            None if found is None else _difference_text(*found, _nth_operation(a, *found) or _nth_operation(b, *found))
+        )
+    streams = [_steps_by_actor(trace) for trace in (a, b)]
+    for name in sorted({*streams[0], *streams[1]}):
+        own, other = (stream.get(name, []) for stream in streams)
+        for index, (x, y) in enumerate(zip_longest(own, other)):
+            if x != y:
+                step = x or y
+                return _difference_text(name, index, step[0] if step else "")
+    return None
+
+
+def _difference_text(actor: str, index: int, operation: str) -> str:
+    return f"differs in actor {actor}'s operation {index} ({operation})"
+
+
+def _nth_operation(trace: Trace, actor: str, index: int) -> str:
+    own = (event for event in trace.events if event.op.actor.name == actor)
+    return next((str(event.op) for number, event in enumerate(own) if number == index), "")
+
+
+def _steps_by_actor(trace: Trace) -> dict[str, list[Step]]:
+    streams: dict[str, list[Step]] = {}
+    for event in trace.events:
+        streams.setdefault(event.op.actor.name, []).append((str(event.op), event.data))
+    return streams
+
+
 def _without_addresses(text: str) -> str:
-    """Leave out where objects lie: what an exception says of them differs from run to run."""
+    """Leave out the addresses of objects: they differ from run to run."""
     return re.sub("0x[0-9a-fA-F]+", "", text)

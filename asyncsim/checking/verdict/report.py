@@ -28,16 +28,16 @@ HARMFUL, ALL = "harmful", "all"
 RACES = (HARMFUL, ALL)
 """Which races refute: those that are shown to be harmful, or all that some schedule has."""
 RACING = (RACE, "signal-race", "unstable-wait", SUM, ATOMIC)
-"""The kinds of findings that are meant by that."""
+"""The kinds of findings that count as races there."""
 
 
-def check_races(races: object) -> None:
-    """Raise a `MisuseError` if this says nothing of which races refute."""
+def validate_races(races: object) -> None:
+    """Raise a `MisuseError` unless this is one of `RACES`."""
     if races not in RACES:
         raise MisuseError(f"races={races!r}; give 'harmful', or 'all': then benign races refute, too")
 
 
-def counting(report: Report, races: str) -> Report:
+def count_benign_races(report: Report, races: str) -> Report:
     """Return a report in which so many races refute; the scope says so where it makes the verdict another one.
 
     Args:
@@ -70,13 +70,13 @@ class Report:
         steps: of the reference run.
         seconds: the whole check took.
         interrupted: Ctrl-C ended it early; the verdict is of what was done.
-        explanation: the class of each cell, and how the order was found; for who asks for it.
+        explanation: the class of each cell, and how the order was found.
         one_run: one run and its analysis decided, with witnesses but without exploring other schedules.
-        later: of PROVED, how far it reaches beyond the calls that were judged, as the end of a sentence; else empty.
+        later_calls: of PROVED, how far it reaches beyond these calls, as the end of a sentence; else empty.
         proof: of PROVED, the run and what the analysis said of it: what a certificate is made of; None if it was
             judged under several memory models.
         models: the memory models that the verdict is of; by default the case's.
-        late_words: the kernel's author says when something is there: put, non-blocking, relaxed, fence or quiet.
+        late_words: the kernel says when writes land: put, non-blocking, relaxed, fence or quiet.
 
     """
 
@@ -91,13 +91,13 @@ class Report:
     interrupted: bool = False
     one_run: bool = False
     explanation: list[str] = field(default_factory=list)
-    later: str = ""
+    later_calls: str = ""
     proof: tuple[Trace, Analysis] | None = field(default=None, repr=False, compare=False)
     models: tuple[str, ...] = ()
     late_words: bool = False
 
     def __post_init__(self) -> None:
-        """Name the model of the case, if nothing else is said."""
+        """Fill in the memory model of the case, if none is named."""
         self.models = self.models or (self.case.memory,)
 
     @property
@@ -119,7 +119,7 @@ class Report:
             "verdict": self.verdict, "steps": self.steps, "seconds": round(self.seconds, 6),
             "findings": [finding.to_json() for finding in self.findings],
             "scope": self.scope, "notes": self.notes, "schedules": self.schedules, "one_run": self.one_run,
-            "interrupted": self.interrupted, "later_calls": self.later or None,
+            "interrupted": self.interrupted, "later_calls": self.later_calls or None,
             "granted": self.granted if self.verdict == PROVED else None,
         }  # fmt: skip
 
@@ -129,7 +129,7 @@ UNKNOWN = 1000
 
 
 def explanation(analysis: Analysis) -> list[str]:
-    """Say how the order of a run was found, and why counting the credits of its cells was enough."""
+    """Return how the order of a run was found, and why counting the credits of its cells was enough."""
     how = (
         "vector clocks: every awaited cell has one remote producer"
         if analysis.fast
@@ -141,18 +141,19 @@ def explanation(analysis: Analysis) -> list[str]:
 
 
 def proof_scope(reference: Run) -> str:
-    """Say what a proof rests on, and for what it holds."""
+    """Return what a proof rests on, and for what it holds."""
     steps = f"one run of {len(reference.choices)} steps"
-    return f"{steps} decides for every schedule of {_limits(reference.case)}{apart(len(stream_plan(reference)))}"
+    streams = stream_condition(len(stream_plan(reference)))
+    return f"{steps} decides for every schedule of {_case_limits(reference.case)}{streams}"
 
 
-def apart(runs: int) -> str:
-    """Say what is taken for granted of streams, and how many schedules were run to see it; empty without streams."""
+def stream_condition(runs: int) -> str:
+    """Return the assumption about streams, and how many schedules were run to test it; empty without streams."""
     return f", if the streams of a rank share no Python object (none shows in {runs} further schedules)" if runs else ""
 
 
-def unheard(report: Report) -> list[str]:
-    """Say, in a note, that the kernel's words of what lands when mean nothing under ``sc``; none if it has none."""
+def late_words_note(report: Report) -> list[str]:
+    """Return a note that what the kernel says of landings means nothing under ``sc``; none if it says nothing."""
     if model_of(report.case.memory).late or not report.late_words:
         return []
     words = "put, non-blocking, relaxed, fence and quiet"
@@ -160,43 +161,43 @@ def unheard(report: Report) -> list[str]:
 
 
 def exhaustion_scope(explored: ExhaustiveResult, case: Case) -> str:
-    """Say what was run, where everything was.
+    """Return the scope of an exploration that ran everything.
 
     Args:
-        explored: an exploration that came to its end and found no failure.
+        explored: complete, and without a failure.
         case: what was explored.
 
     """
     were = "was" if explored.inequivalent == 1 else "were"
     differ = "" if len(explored.results) == 1 else f" ({len(explored.results)} different results, none of them wrong)"
-    return f"{_everything(explored)} of {_limits(case)} {were} run, and none fails{differ}"
+    return f"{_all_executions(explored)} of {_case_limits(case)} {were} run, and none fails{differ}"
 
 
 def exploration_scope(explored: ExhaustiveResult, case: Case) -> str:
-    """Say how far an exhaustive exploration came that found a failure, or did not come to its end.
+    """Return the scope of an exhaustive exploration that found a failure, or did not come to its end.
 
     Args:
         explored: how far it came.
         case: what was explored.
 
     """
-    limits = _limits(case)
+    limits = _case_limits(case)
     if explored.complete:
-        return f"{_everything(explored)} of {limits} {'was' if explored.inequivalent == 1 else 'were'} run"
+        return f"{_all_executions(explored)} of {limits} {'was' if explored.inequivalent == 1 else 'were'} run"
     end = " before it was interrupted" if explored.interrupted else ""
     made = "1 execution" if explored.executions == 1 else f"{explored.executions} executions"
-    return f"{made} of {limits} {'was' if explored.executions == 1 else 'were'} run{end}{_rest(explored)}"
+    return f"{made} of {limits} {'was' if explored.executions == 1 else 'were'} run{end}{_remaining(explored)}"
 
 
-def _everything(explored: ExhaustiveResult) -> str:
+def _all_executions(explored: ExhaustiveResult) -> str:
     number = explored.inequivalent
     if number == 1:
         return "one execution, to which all schedules are equivalent,"
     return f"all {number} inequivalent executions"
 
 
-def _rest(explored: ExhaustiveResult) -> str:
-    """Say what is left of an exploration that did not come to its end, and what would finish it."""
+def _remaining(explored: ExhaustiveResult) -> str:
+    """Return what is left of an exploration that did not come to its end, and what would finish it."""
     different = "all inequivalent" if not explored.redundant else f"{explored.inequivalent} of them inequivalent"
     if explored.endless:
         return (
@@ -205,7 +206,7 @@ def _rest(explored: ExhaustiveResult) -> str:
         )
     estimate = max(explored.estimate, explored.executions + 1)
     if estimate > UNKNOWN * explored.executions:
-        left = f"how many there are nobody knows, by the branches seen so far more than {rounded(estimate // 2)}"
+        left = f"how many there are is not known; by the branches seen so far more than {rounded(estimate // 2)}"
     else:
         left = (
             f"by the branches seen so far there are about {rounded(estimate)}, and often more than such an estimate "
@@ -215,11 +216,11 @@ def _rest(explored: ExhaustiveResult) -> str:
 
 
 def rounded(number: int) -> int:
-    """Return a number with its two leading digits, rounded up: more than that no estimate knows."""
+    """Return a number rounded up to two digits: no estimate is better than that."""
     unit: int = 10 ** max(len(str(number)) - 2, 0)
     return -(-number // unit) * unit
 
 
-def _limits(case: Case) -> str:
+def _case_limits(case: Case) -> str:
     ranks = f"these {case.ranks} ranks" if case.ranks > 1 else "this one rank"
     return f"{ranks}, {case.calls} call{'s' if case.calls > 1 else ''} and these inputs"

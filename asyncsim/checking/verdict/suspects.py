@@ -1,8 +1,8 @@
-"""Suspects: what an analysis suspects is run in both orders, shrunk, and kept; of many ranks, it is shown by few."""
+"""Witnesses of suspects: what an analysis suspects is run in both orders, shrunk and kept; for many ranks, at few."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.witness.overflow import LeavesRange, overflow_in_run, overflow_witness
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from asyncsim.analysis.analyse import Analysis
     from asyncsim.checking.diagnose.outcome import Judge
     from asyncsim.checking.search.keep import WitnessWriter
-    from asyncsim.checking.verdict.account import Account
     from asyncsim.checking.verdict.report import Report
+    from asyncsim.checking.verdict.state import CheckState
     from asyncsim.checking.witness.witness import Witness
     from asyncsim.machine.case import Case, Run
     from asyncsim.trace.finding import Finding
@@ -34,37 +34,29 @@ LONG = 1_000_000
 """... a run is so long: then the witness is left as it is."""
 
 
-class Suspects:
+@dataclass(slots=True)
+class SuspectWitnesses:
     """Makes the witness of each suspect.
 
     Args:
-        judge: of the runs of the case that is judged.
+        judge: of the runs of the case that is checked.
         writer: keeps the witnesses.
-        account: takes the findings.
-        again: judges the case at fewer ranks.
+        state: of the check; gets the findings.
+        check_fewer: checks the case at fewer ranks.
         shrinking: how many steps it may cost to shrink one witness.
 
     """
 
-    def __init__(
-        self,
-        judge: Judge,
-        writer: WitnessWriter,
-        account: Account,
-        again: Callable[[Case], Awaitable[Report]],
-        *,
-        shrinking: int = SHRINK_STEPS,
-    ) -> None:
-        self._case = judge.case
-        self._judge = judge
-        self._writer = writer
-        self._account = account
-        self._again = again
-        self._shrinking = shrinking
-        self._fewer: list[tuple[int, Finding]] | None = None
+    judge: Judge
+    writer: WitnessWriter
+    state: CheckState
+    check_fewer: Callable[[Case], Awaitable[Report]]
+    _: KW_ONLY
+    shrinking: int = SHRINK_STEPS
+    _few_rank_findings: list[tuple[int, Finding]] | None = field(default=None, init=False)
 
-    async def look(self, suspect: Finding, analysis: Analysis, *, steps: int) -> None:
-        """Make the witness of a suspect, shrink it, keep it.
+    async def confirm(self, suspect: Finding, analysis: Analysis, *, steps: int) -> None:
+        """Make the witness of a suspect, shrink and keep it, and add the finding.
 
         Args:
             suspect: of the analysis, with examples.
@@ -72,96 +64,96 @@ class Suspects:
             steps: of the reference run.
 
         """
-        account = self._account
-        if suspect.kind == OVERFLOW and any(_is_shown(finding, suspect) for finding in account.findings):
+        state = self.state
+        if suspect.kind == OVERFLOW and any(_is_shown(finding, suspect) for finding in state.findings):
             return  # the run itself has shown it
-        begun = account.run("run of a witness", total=steps)
+        begun = state.begin_run("run of a witness", total=steps)
         if suspect.kind == OVERFLOW:
-            seen = await overflow_witness(self._judge, suspect, analysis.disputed, begun)
+            seen = await overflow_witness(self.judge, suspect, analysis.disputed, begun)
         else:
-            seen = await race_witness(self._judge, suspect, exact=analysis.exact, begun=begun)
-        account.schedules += seen.schedules
+            seen = await race_witness(self.judge, suspect, exact=analysis.exact, begun=begun)
+        state.schedules += seen.schedules
         if not seen.confirmed and not analysis.exact:
             return  # frontiers are approximate then: what no run shows is not reported
-        finding = _told(suspect, seen)
-        account.findings.append(finding)  # before its witness is shrunk: Ctrl-C must not lose it
+        finding = _as_finding(suspect, seen)
+        state.findings.append(finding)  # before its witness is shrunk: Ctrl-C must not lose it
         if seen.harmful and (small := await self._at_fewer_ranks(finding)) is not None:
-            account.findings[-1] = small
+            state.findings[-1] = small
             return
         if seen.choices:
-            account.findings[-1] = await self._kept(finding, seen, analysis, steps)
-        account.tell()
+            state.findings[-1] = await self._with_witness(finding, seen, analysis, steps)
+        state.report_progress()
 
-    def leave(self, suspects: Sequence[Finding], *, exact: bool) -> None:
-        """Tell of the suspects that nobody will look at any more, the first of which may have been begun.
+    def add_unconfirmed(self, suspects: Sequence[Finding], *, exact: bool) -> None:
+        """Report the suspects that are not confirmed because Ctrl-C came; the first may have been begun.
 
         Args:
-            suspects: in the order in which they would have been looked at.
-            exact: whether the analysis is exact: then each becomes a finding, of which it is not known whether it
-                does harm; else they are counted in a note.
+            suspects: in their order.
+            exact: whether the analysis is exact: then each becomes a finding that is not known to be harmful; else
+                they are counted in a note.
 
         """
-        told = {(finding.kind, finding.examples) for finding in self._account.findings}
-        left = [suspect for suspect in suspects if (suspect.kind, suspect.examples) not in told]
+        known = {(finding.kind, finding.examples) for finding in self.state.findings}
+        left = [suspect for suspect in suspects if (suspect.kind, suspect.examples) not in known]
         if exact:
             shown = "not shown: the check was interrupted before"
-            self._account.findings += [suspect.with_(harmful=None, shown=shown) for suspect in left]
+            self.state.findings += [suspect.with_(harmful=None, shown=shown) for suspect in left]
         elif left:
-            self._account.notes.append(f"the analysis suspects {len(left)} more, which were not looked at")
+            self.state.notes.append(f"the analysis suspects {len(left)} more, which were not looked at")
 
-    async def _kept(self, finding: Finding, seen: Witness, analysis: Analysis, steps: int) -> Finding:
-        """Return the finding with its witness, shrunk; if Ctrl-C comes meanwhile, it gets the one there is."""
+    async def _with_witness(self, finding: Finding, seen: Witness, analysis: Analysis, steps: int) -> Finding:
+        """Return the finding with its shrunk witness; if Ctrl-C comes meanwhile, with the one there is."""
         choices: Sequence[str] = seen.choices
-        told = finding
+        described = finding
         try:
             if seen.harmful and seen.failure and steps <= LONG:
-                self._account.begin("shrinking of a witness")
+                self.state.begin_stage("shrinking of a witness")
                 short = await self._shrunk(finding, seen, analysis, steps)
-                told, choices = await self._retold(finding, short), short
-            self._account.begin("writing of a witness")
-            return await self._writer.write_witness(told, choices, ending=seen.ending)
+                described, choices = await self._described(finding, short), short
+            self.state.begin_stage("writing of a witness")
+            return await self.writer.write_witness(described, choices, ending=seen.ending)
         except KeyboardInterrupt:
-            if steps <= LONG:  # else it would take too long, with nobody heard
-                self._account.interrupt()
-                self._account.findings[-1] = await self._writer.write_witness(told, choices, ending=seen.ending)
+            if steps <= LONG:  # else it would take too long, deaf to Ctrl-C
+                self.state.interrupt()
+                self.state.findings[-1] = await self.writer.write_witness(described, choices, ending=seen.ending)
             raise
 
     async def _shrunk(self, finding: Finding, seen: Witness, analysis: Analysis, steps: int) -> list[str]:
         """Return the witness in the fewest task switches that still fail in the same way, and by the same order."""
-        least = 20 if self._shrinking >= SHRINK_STEPS else 5
-        budget = min(max(self._shrinking // max(steps, 1), least), 400)
+        least = 20 if self.shrinking >= SHRINK_STEPS else 5
+        budget = min(max(self.shrinking // max(steps, 1), least), 400)
         fails = self._fails(finding, seen, analysis)
-        return await shrink.aio(self._case, seen.choices, fails, budget=budget)
+        return await shrink.aio(self.judge.case, seen.choices, fails, budget=budget)
 
     def _fails(self, finding: Finding, seen: Witness, analysis: Analysis) -> Callable[[Run], bool]:
-        """Return what says of a run that it shows what the witness shows."""
+        """Return a predicate: whether a run fails as the witness does."""
         if finding.kind == OVERFLOW:
-            return LeavesRange(self._judge, finding.sides[0].region, seen.ending, analysis.disputed)
+            return LeavesRange(self.judge, finding.sides[0].region, seen.ending, analysis.disputed)
         return FailsByPair(
-            self._judge, Swap(*finding.sides),
+            self.judge, Swap(*finding.sides),
             known=seen.choices, kinds=seen.failure, ending=seen.ending, right=seen.right,
             disputed=analysis.disputed, doubted=not analysis.exact,
         )  # fmt: skip
 
-    async def _retold(self, finding: Finding, choices: Sequence[str]) -> Finding:
+    async def _described(self, finding: Finding, choices: Sequence[str]) -> Finding:
         """Return the finding with what its shrunk witness shows."""
         if finding.kind == OVERFLOW:
-            return await overflow_in_run(self._judge, finding, choices)
-        run = drive(self._case, Replay(choices))
-        return finding.with_(shown=await failures_in_words(self._judge, run))
+            return await overflow_in_run(self.judge, finding, choices)
+        run = drive(self.judge.case, Replay(choices))
+        return finding.with_(shown=await failures_in_words(self.judge, run))
 
     async def _at_fewer_ranks(self, suspect: Finding) -> Finding | None:
         """Return a harmful finding with the witness of the same one among a few ranks, where many are judged.
 
-        A race of a thousand ranks is mostly one of two: that schedule is short, and can be looked at. That it
-        does harm among the many was seen before; among a few it might do where among many it does not.
+        A race of a thousand ranks is mostly one of two: that schedule is short enough to be read. That it is harmful
+        among the many was seen before; among a few it may be where among many it is not.
         """
-        if self._case.ranks < MANY_RANKS:
+        if self.judge.case.ranks < MANY_RANKS:
             return None
-        if self._fewer is None:
-            self._fewer = await self._judge_fewer()
-        for ranks, finding in self._fewer:
-            if finding.harmful and _place(finding) == _place(suspect):
+        if self._few_rank_findings is None:
+            self._few_rank_findings = await self._judge_fewer()
+        for ranks, finding in self._few_rank_findings:
+            if finding.harmful and _kind_and_lines(finding) == _kind_and_lines(suspect):
                 text = f"{suspect.shown}; the replay shows the same race at P = {ranks}: {finding.shown}"
                 return suspect.with_(shown=text, token=finding.token, trace=finding.trace)
         return None
@@ -169,20 +161,20 @@ class Suspects:
     async def _judge_fewer(self) -> list[tuple[int, Finding]]:
         found = []
         for ranks in FEW_RANKS:
-            self._account.begin(f"check at P = {ranks}")
+            self.state.begin_stage(f"check at P = {ranks}")
             try:
-                report = await self._again(replace(self._case, ranks=ranks))
+                report = await self.check_fewer(replace(self.judge.case, ranks=ranks))
             except (KernelError, MisuseError):
                 continue  # the kernel is not made for so few
-            self._account.schedules += report.schedules
+            self.state.schedules += report.schedules
             if report.interrupted:
                 raise KeyboardInterrupt
             found += [(ranks, finding) for finding in report.findings]
         return found
 
 
-def _told(suspect: Finding, seen: Witness) -> Finding:
-    """Return a suspect with what its witness showed, about the operations that it showed it of."""
+def _as_finding(suspect: Finding, seen: Witness) -> Finding:
+    """Return a suspect as a finding, with what its witness showed and the operations that it showed it of."""
     finding = suspect.with_(harmful=seen.harmful if seen.confirmed else None, shown=seen.shown)
     if not seen.confirmed:
         return finding
@@ -197,6 +189,6 @@ def _is_shown(finding: Finding, suspect: Finding) -> bool:
     return finding.kind == OVERFLOW and finding.window in (None, suspect.window)
 
 
-def _place(finding: Finding) -> tuple[object, ...]:
+def _kind_and_lines(finding: Finding) -> tuple[object, ...]:
     """Return what two findings have in common that differ in their ranks only."""
     return finding.kind, finding.hazard, finding.scope, finding.window, tuple(side.at for side in finding.sides)

@@ -163,7 +163,7 @@ def _harm(judge: Judge, run: Run, disputed: Callable[[], Pairs]) -> bool | None:
     if run.ending == OVERFLOW:
         return True
     if not judge.failures(run):
-        return None if judge.has_other_bits(run) else False
+        return None if judge.differs_from_reference(run) else False
     alone = judge.failures(run) - judge.usual and orders_agree(judge.fair, run.choices, disputed())
     return True if alone else None
 

@@ -11,7 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.diagnose.symptoms import told
+from asyncsim.checking.diagnose.symptoms import describe_hang
 from asyncsim.checking.search.ends import DIFFER
 from asyncsim.checking.witness.following import PairReversal
 from asyncsim.checking.witness.rendezvous import HOWS, HeldOperation, Rendezvous, run_matches_side
@@ -251,7 +251,7 @@ async def failures_in_words(judge: Judge, run: Run, beside: frozenset[str] | Non
 async def _words(finding: Finding, run: Run) -> str:
     if finding.kind == DEADLOCK:
         # Witnesses run without a recorder; the one that hangs runs again with it, to say who waits, and why for ever.
-        return f"it hangs after {len(run.choices)} steps: {told(run.case, finding, run.choices).why}"
+        return f"it hangs after {len(run.choices)} steps: {describe_hang(run.case, finding, run.choices).why}"
     return finding.why if finding.kind == "wrong-result" else f"{finding.kind}: {finding.why}"
 
 

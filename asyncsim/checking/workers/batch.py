@@ -187,7 +187,7 @@ def _sampler(spec: CaseSpec) -> Sampler:
             )
         case = Case(kernel, spec.ranks, spec.calls, spec.memory, spec.seed, spec.max_steps, spec.edits)
         judge = Judge(case)
-        judge.take_as_reference(drive(case, Fifo()))
+        judge.set_reference(drive(case, Fifo()))
         _here.sampler = Sampler(case, judge, behaviours=spec.behaviours)
         _here.judge = judge
         _here.spec = spec

@@ -55,7 +55,7 @@ class Exploration:
     ) -> None:
         """Open the journal; run nothing yet."""
         self.judge = Judge(case)
-        self.judge.take_as_reference(fair)
+        self.judge.set_reference(fair)
         self.tally = Tally(WitnessWriter(case, save))
         self.interrupted = False
         self.on_progress: Callable[[Progress], None] | None = None

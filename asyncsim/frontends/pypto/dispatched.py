@@ -165,7 +165,7 @@ class Dispatched:
             # The engines make the same runs; without trio a script need not wait for its import.
             report = check(measured, ranks=ranks, calls=calls, memory=memory, seed=seed, engine="direct", **options)
             if calls == 1:
-                report.later = ""  # as it was dispatched, each call has windows of its own
+                report.later_calls = ""  # as it was dispatched, each call has windows of its own
             return report
 
         try:
@@ -175,7 +175,7 @@ class Dispatched:
                 raise
             raise MisuseError(f"{self.name}: {OUTSIDE}; now it raises: {error}") from error
         if not repeats:
-            report.later, report.proof = "", None
+            report.later_calls, report.proof = "", None
             report.notes.append(OUTSIDE)
             if not report.refuted:
                 report.verdict = SURVIVED

@@ -68,7 +68,7 @@ def _compiled(path: str) -> CodeType:
     try:
         source = Path(path).read_bytes()
     except OSError as error:
-        raise MisuseError(f"{path} is no file that can be read ({error.strerror}); name a script") from error
+        raise MisuseError(f"{path} is not a file that can be read ({error.strerror}); name a script") from error
     if b"\0" in source:  # what Python says of them depends on its version
         raise MisuseError(f"the script is no Python: {path} holds null bytes, as a binary file does; name a script")
     try:

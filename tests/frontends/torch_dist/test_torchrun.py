@@ -260,7 +260,7 @@ def test_output_and_verdict_are_the_same_in_every_process_and_under_every_hash_s
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nowhere.py"], "nowhere.py is no file that can be read"),
+        (["nowhere.py"], "nowhere.py is not a file that can be read"),
         (["--memory", "foo", MISTAKES, "absent"], "memory='foo'; the memory models are"),
         (["--scheduler", "foo", MISTAKES, "absent"], "foo"),
         (["-n", "0", MISTAKES], "0 is not in the range"),

@@ -1,4 +1,4 @@
-"""Settling what a finding about an order does, after all exploration: benign, harmful, or not shown to be harmful.
+"""Classification of findings about an order, after all exploration: benign, harmful, or not shown to be harmful.
 
 Two schedules with the same bits do not make a race benign. It is called so where every inequivalent execution ends
 alike, or where both of its orders were followed to all their ends, and these are the same; and harmful where they are
@@ -46,19 +46,19 @@ BUDGET, STEPS = 400, 40_000
 """How many executions, and about how many steps, it may take to follow the orders of all findings of a check."""
 
 
-def _nothing() -> None:
-    """Nobody watches."""
+def _ignore() -> None:
+    """Ignore that executions are made."""
 
 
 @dataclass(slots=True)
-class Settling:
-    """Settles the findings of one case.
+class RaceClassifier:
+    """Classifies the findings of one case as benign or harmful.
 
     Args:
         judge: of its runs; it knows the fair one.
         fair: the fair run, recorded.
         writer: keeps the witnesses.
-        findings: what was found by now; settled in place, and added to.
+        findings: what was found by now; classified in place, and added to.
         races: that were met, as of `asyncsim.checking.search.exhaust.ExhaustiveResult`.
         explored: what an exhaustive exploration has shown; None: there was none.
         budget: how many executions may be made to follow orders.
@@ -73,26 +73,26 @@ class Settling:
     explored: ExhaustiveResult | None = None
     budget: int = BUDGET
 
-    async def settle(self, begin: Callable[[], None] = _nothing) -> int:
-        """Add the races that were met, settle all; return how many executions that took.
+    async def classify(self, begin: Callable[[], None] = _ignore) -> int:
+        """Add the races that were met, classify all; return how many executions that took.
 
         Args:
             begin: called if executions are made.
 
         Raises:
             DivergenceError: the kernel did not do the same again under the same schedule.
-            KeyboardInterrupt: Ctrl-C came; what is not settled by then is not called benign.
+            KeyboardInterrupt: Ctrl-C came; what is not classified by then is not called benign.
 
         """
         explored = self.explored
-        raced = Raced(self.judge.case, self.fair, self.races)
-        await self._add(raced, complete=explored is not None and explored.complete)
+        met_races = MetRaces(self.judge.case, self.fair, self.races)
+        await self._add(met_races, complete=explored is not None and explored.complete)
         left = [n for n, found in enumerate(self.findings) if found.kind in ORDER_FINDINGS and found.harmful is None]
         if explored is not None and explored.complete and not explored.failures and len(explored.contents) == 1:
             words = f"the same bits in all {explored.inequivalent} inequivalent executions"
             for number in left:
-                self.findings[number] = await self._shown(
-                    self.findings[number].with_(harmful=False, shown=words), raced
+                self.findings[number] = await self._with_schedule(
+                    self.findings[number].with_(harmful=False, shown=words), met_races
                 )
             return 0
         ends = OrderComparison(self.judge, min(self.budget, STEPS // max(self.judge.steps, 1)))
@@ -100,22 +100,24 @@ class Settling:
             finding = self.findings[number]
             if finding.examples and len(finding.sides) == 2:  # noqa: PLR2004 - a pair
                 begin()
-                self.findings[number] = await self._shown(await self._settled(finding, raced, ends), raced)
+                self.findings[number] = await self._with_schedule(
+                    await self._classified(finding, met_races, ends), met_races
+                )
         return ends.executions
 
-    async def _add(self, raced: Raced, *, complete: bool) -> None:
-        """Add the races that are not told yet; where all were met, their number is that of the pairs."""
-        told = {kind_of(finding): number for number, finding in enumerate(self.findings)}
-        for finding in await raced.findings():
-            number = told.get(kind_of(finding))
+    async def _add(self, met_races: MetRaces, *, complete: bool) -> None:
+        """Add the races that were not found before; where all were met, their number is that of the pairs."""
+        known = {kind_of(finding): number for number, finding in enumerate(self.findings)}
+        for finding in await met_races.findings():
+            number = known.get(kind_of(finding))
             if number is None:
                 self.findings.append(finding)
             elif complete:
                 self.findings[number] = self.findings[number].with_(pairs=finding.pairs)
 
-    async def _shown(self, finding: Finding, raced: Raced) -> Finding:
+    async def _with_schedule(self, finding: Finding, met_races: MetRaces) -> Finding:
         """Return a finding with a schedule in which its sides come the other way round than in the fair run."""
-        met = raced.meeting(finding.sides)
+        met = met_races.meeting(finding.sides)
         if met is None or finding.token is not None:
             return finding
         first, second = finding.sides
@@ -126,24 +128,24 @@ class Settling:
             ending = (await simulate.aio(self.judge.case, choices, engine="direct", notice=False)).ending
         return await self.writer.write_witness(finding, choices.choices, ending=ending)
 
-    async def _settled(self, finding: Finding, raced: Raced, ends: OrderComparison) -> Finding:
+    async def _classified(self, finding: Finding, met_races: MetRaces, ends: OrderComparison) -> Finding:
         shown: list[OrderEffect] = []
         for sides, why in zip(finding.examples, finding.whys, strict=True):
-            together = await self._together(sides, raced)
-            if together is None:
+            choices_before = await self._coenabled_after(sides, met_races)
+            if choices_before is None:
                 shown.append(OrderEffect(None, NOT_FOLLOWED))
                 continue
-            shown.append(await ends.compare(together, sides[0].actor, sides[1].actor))
+            shown.append(await ends.compare(choices_before, sides[0].actor, sides[1].actor))
             if shown[-1].harmful:
-                return await self._harmful(finding.with_(sides=sides, why=why), shown[-1])
+                return await self._with_execution(finding.with_(sides=sides, why=why), shown[-1])
         worst = next((one for one in shown if one.harmful is None), shown[0])
         if worst.harmful is False and finding.pairs > len(shown):
             worst = OrderEffect(
                 None, f"{worst.words} (in {len(shown)} of {finding.pairs} pairs; the others were not run)"
             )
-        return finding.with_(harmful=worst.harmful, shown=_joined(finding.shown, worst))
+        return finding.with_(harmful=worst.harmful, shown=_joined_words(finding.shown, worst))
 
-    async def _harmful(self, finding: Finding, shown: OrderEffect) -> Finding:
+    async def _with_execution(self, finding: Finding, shown: OrderEffect) -> Finding:
         """Return a finding with the execution that shows it."""
         end, words = shown.end, shown.words
         if end is None:
@@ -154,9 +156,9 @@ class Settling:
         with ctrl_c_afterwards():  # a witness that was begun is written
             return await self.writer.write_witness(finding.with_(harmful=True, shown=words), end.choices, ending=ending)
 
-    async def _together(self, sides: tuple[Side, ...], raced: Raced) -> list[str] | None:
+    async def _coenabled_after(self, sides: tuple[Side, ...], met_races: MetRaces) -> list[str] | None:
         """Return the choices after which both sides are next; None: they were not brought together."""
-        met = raced.meeting(sides)
+        met = met_races.meeting(sides)
         if met is not None:
             return met.choices_before
         first, second = sides
@@ -170,25 +172,25 @@ class Settling:
         return choices.choices[: done[first.index]]
 
 
-def doubt(findings: list[Finding]) -> None:
-    """Take back that findings about an order are benign, if only two schedules have shown so."""
+def withdraw_benign(findings: list[Finding]) -> None:
+    """Mark findings about an order as undecided where only two schedules show that they are benign."""
     for number, finding in enumerate(findings):
         if finding.kind in ORDER_FINDINGS and finding.harmful is False:
             findings[number] = finding.with_(harmful=None)
 
 
-def _joined(told: str, shown: OrderEffect) -> str:
-    """Say what two schedules showed, and what following them did, unless that says all."""
-    if shown.harmful is False or not told:
+def _joined_words(known: str, shown: OrderEffect) -> str:
+    """Return what two schedules showed, and what following them did, unless that says all."""
+    if shown.harmful is False or not known:
         return shown.words
-    return told if shown.words in told else f"{told}; {shown.words}"
+    return known if shown.words in known else f"{known}; {shown.words}"
 
 
 NAME = "exhaust"
 """What stands for the scheduler in the header of a run that is made again to see its lines."""
 
 
-class Raced:
+class MetRaces:
     """The races of an exploration.
 
     Args:
@@ -199,6 +201,7 @@ class Raced:
     """
 
     def __init__(self, case: Case, fair: Trace, races: Mapping[PairKey, Coenabled]) -> None:
+        """Make no run yet."""
         self._case = case
         self._fair = fair
         self._races = races
@@ -228,7 +231,7 @@ class Raced:
             ]
             for finding in findings_of(streams, suspects, FairOrder(streams, self._fair)):
                 known = groups.get(kind_of(finding))
-                groups[kind_of(finding)] = finding if known is None else _merged(known, finding)
+                groups[kind_of(finding)] = finding if known is None else _merged_findings(known, finding)
         return list(groups.values())
 
     async def _recorded(self, choices: tuple[str, ...]) -> Trace:
@@ -253,7 +256,7 @@ def kind_of(finding: Finding) -> tuple[object, ...]:
     return finding.kind, finding.hazard, finding.scope, finding.window, places
 
 
-def _merged(one: Finding, other: Finding) -> Finding:
+def _merged_findings(one: Finding, other: Finding) -> Finding:
     examples, whys = one.examples + other.examples, one.whys + other.whys
     return one.with_(pairs=one.pairs + other.pairs, examples=examples[:EXAMPLES], whys=whys[:EXAMPLES])
 
