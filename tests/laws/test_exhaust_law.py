@@ -17,6 +17,7 @@ from naive import ANYTHING, LATE, EverySchedule, case_of, draw, end_of, every_en
 from programs import FAMILIES, kernel_of, program_number
 from toy import parse
 
+from asyncsim import check
 from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.search.coenabled import SIGNAL_RACE, CoenabledPairs
 from asyncsim.checking.search.dependence import Dependence
@@ -28,7 +29,7 @@ from asyncsim.machine.direct import drive
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.errors import DivergenceError
-from asyncsim.trace.finding import RACE, SUM
+from asyncsim.trace.finding import PROVED, RACE, SUM
 from asyncsim.trace.late import model_of
 
 if TYPE_CHECKING:
@@ -324,3 +325,50 @@ def table(counts):
         for family, count in (*counts.items(), ("all", sum(counts.values(), Counter())))
     ]
     return "\n".join(lines)
+
+
+def orders_of(ops, dependence):
+    """Return the order of each pair of a schedule that conflicts, pair by pair: what a number of it stands for."""
+    counts, named = Counter(), []
+    for op in ops:
+        named.append((op.actor.name, counts[op.actor.name], op))
+        counts[op.actor.name] += 1
+    pairs = ((a, b) for at, b in enumerate(named) for a in named[:at] if a[0] != b[0])
+    ordered = frozenset((a[:2], b[:2]) for a, b in pairs if order_matters(dependence, a[2], b[2]))
+    return ordered, frozenset((*each[:2], str(each[2])) for each in named)
+
+
+@pytest.mark.parametrize("label", ["polls, puts with signal", "streams"])
+async def test_an_execution_counts_for_each_order_of_what_conflicts(label):
+    kinds, memory, most, streams = MACHINE[label]
+    for number in range(60, 80):
+        rng = random.Random(f"a {label} {number}")  # noqa: S311 - dice, no secret
+        case = case_of(draw(rng, kinds, most, streams=streams), memory)
+        schedules = RecordedChoices(EverySchedule())
+        taken = []
+        while len(taken) < 400 and (not taken or schedules._scheduler.turn()):
+            await simulate.aio(case, schedules)
+            taken.append(schedules.ops)
+        exploring = ExhaustiveSearch(case, Judge(case))
+        explored = await exploring.run(BUDGET)
+        classes = {orders_of(ops, exploring._tree.dependence) for ops in taken}
+        assert explored.inequivalent == len(classes) if len(taken) < 400 else explored.inequivalent >= len(classes)
+
+
+INDIFFERENT = {
+    "a test": [
+        [("take", 1, 1, 2), ("notify", 1, 3, 1)],
+        [("test", 0, 2, 1), ("set", 0, 4, 2), ("test", 0, 5, 2), ("put", 1, 6, 1)],
+    ],
+    "a poll": [[("stream", 0, 0, [("poll", 1, 1, 1)]), ("notify", 0, 2, 2)], [("put_signal", 0, 3, 1)]],
+}
+"""Programs in which one operation may come before or after what it asks for, and is answered alike."""
+
+
+@pytest.mark.parametrize("programs", INDIFFERENT.values(), ids=INDIFFERENT)
+async def test_where_one_run_decides_several_executions_differ_only_in_what_changes_no_answer(programs):
+    case = case_of(programs, "sc")
+    report = await check.aio(case.kernel, ranks=case.ranks, calls=case.calls, budget=0)
+    assert report.verdict == PROVED
+    explored = await exhaust.aio(case, budget=BUDGET, judge=Judge(case))
+    assert (explored.inequivalent, len(explored.ends), explored.failures) == (2, 1, ())
