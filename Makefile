@@ -3,10 +3,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test slow mutants lint bench field docs clean
+.PHONY: demo quick test slow mutants lint bench field docs clean
 
 demo: .venv/.done  ## two calls back to back: one barrier too few, found, shown and replayed
 	$(BIN)/asyncsim demo
+
+quick: .venv/.done  ## the tests that see most mistakes, in less than a minute: the files that tests/quick.txt lists
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --quick $(FLAGS)
 
 test: .venv/.done  ## every test; CI adds branch coverage and its floor: make test FLAGS=--cov
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(FLAGS)

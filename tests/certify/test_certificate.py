@@ -28,6 +28,8 @@ from asyncsim.trace.event import COMPLETE
 from kernels import reduce_scatter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from asyncsim.trace.event import Trace
 
 # What is proved has a certificate, and nothing else.
@@ -70,11 +72,14 @@ def test_an_edited_kernel_has_none() -> None:
         certificate(trace, analyse(trace))
 
 
-def test_random_programs_under_sc(pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.law
+def test_random_programs_under_sc(
+    programs_of: Callable[[int, int], int], pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]
+) -> None:
     counts: Counter[str] = Counter()
 
     async def campaign() -> None:
-        for number in range(20_000 if pytestconfig.getoption("--thorough") else 1_000):
+        for number in range(programs_of(1_000, 20_000)):
             program = programs.program_number(programs.FAMILIES[number % len(programs.FAMILIES)], number)
             trace = (await runs.run_once(program, number)).trace
             clean = law.judge(trace).proved and trace.footer.ending == COMPLETE

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import late_programs
 import late_runs
+import pytest
 import trio
 from campaign import MEMORIES, shown
 from forging import Forgery, accepts, is_clean
@@ -20,7 +21,7 @@ from late_brute import TooManyStatesError
 from asyncsim.trace.event import COMPLETE
 
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Callable
 
 ORDINARY, THOROUGH = 10_000, 300_000
 EACH = 40
@@ -41,9 +42,12 @@ async def base_number(number: int) -> tuple[bool, Forgery] | None:
         return None
 
 
-def test_no_forgery_is_accepted(pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.law
+def test_no_forgery_is_accepted(
+    programs_of: Callable[[int, int], int], pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A forgery of anything but a program that is clean: cuts moved, operations changed, hangs completed, and so on."""
-    total = THOROUGH if pytestconfig.getoption("--thorough") else ORDINARY
+    total = programs_of(ORDINARY, THOROUGH)
     counts: Counter[str] = Counter()
     rng = random.Random(7)  # noqa: S311 - dice, no secret
 

@@ -206,7 +206,9 @@ def test_the_number_of_a_behaviour_does_not_depend_on_the_process_or_on_what_cam
         "t = RecordedChoices(make('random:seed=3')); drive(Case(hand, 2), t)\n"
         "print(EquivalenceClasses(model_of('sc')).number_of(t.ops))"
     )
-    there = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout  # noqa: S603
+    there = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=240
+    ).stdout
     behaviours = EquivalenceClasses(model_of("sc"))
     case = Case(reduce_scatter.hand, 2)
     for seed in (7, 5, 3):

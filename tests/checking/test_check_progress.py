@@ -11,6 +11,7 @@ import subprocess
 import sys
 import termios
 import threading
+from contextlib import suppress
 
 import pytest
 from command import GOOD, ROOT, Terminal
@@ -179,7 +180,10 @@ def on_a_terminal(code, *arguments, press=None):
                     press = None
         except OSError:  # how a terminal says that the other side has closed
             pass
-        process.wait()
+        finally:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=60)
+            process.kill()
     os.close(master)
     return process.returncode, ESCAPES.sub("", shown.decode("utf-8"))
 

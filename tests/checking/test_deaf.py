@@ -56,7 +56,7 @@ def test_who_was_deaf_in_a_block_is_so_again_while_the_process_ends():
         "    Deaf().begin()\n"
         "print(signal.getsignal(signal.SIGINT))\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=240)  # noqa: S603
     heard, at_the_end = done.stdout.split("\n", 1)
     assert "default_int_handler" in heard
     assert "default_int_handler" not in at_the_end
@@ -99,8 +99,8 @@ def test_another_thread_changes_nothing():
             seen.append(signal.getsignal(signal.SIGINT))
             deaf.end()
 
-    thread = threading.Thread(target=other)
+    thread = threading.Thread(target=other, daemon=True)
     thread.start()
-    thread.join()
+    thread.join(timeout=60)
     assert seen == [before]
     assert signal.getsignal(signal.SIGINT) is before

@@ -160,7 +160,7 @@ def test_two_ctrl_c_in_a_row_end_all_processes_with_a_summary_and_a_witness(tmp_
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     while not list((tmp_path / "found").glob("*.jsonl")):
-        assert running.poll() is None, running.communicate()
+        assert running.poll() is None, running.communicate(timeout=60)
         time.sleep(0.05)
     workers = children(running.pid)
     for _ in range(2):

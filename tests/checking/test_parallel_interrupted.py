@@ -57,7 +57,7 @@ def test_ctrl_c_ends_all_processes_with_a_summary(tmp_path):
     )
     journal = tmp_path / "j"
     while not journal.exists() or '"part"' not in journal.read_text():
-        assert running.poll() is None, running.communicate()
+        assert running.poll() is None, running.communicate(timeout=60)
         time.sleep(0.05)
     os.killpg(running.pid, signal.SIGINT)
     out, err = running.communicate(timeout=60)

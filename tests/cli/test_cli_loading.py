@@ -20,7 +20,9 @@ print("loaded", *sorted(name for name in sys.modules if name.startswith(("asyncs
 def loaded_by(*arguments):
     """Return what of the commands, of rich and of structlog a process has loaded that ran a command."""
     code = LOADED.format(arguments=list(arguments))
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603 - ours
+    done = subprocess.run(  # noqa: S603 - ours
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=240
+    )
     return set(done.stdout.splitlines()[-1].split()[1:])
 
 

@@ -77,7 +77,7 @@ def coloured(*arguments, **environment):
     master, slave = pty.openpty()
     command = [sys.executable, "-m", "asyncsim", *arguments]
     env = {key: value for key, value in {**ENV, "TERM": "xterm-256color", **environment}.items() if value is not None}
-    with subprocess.Popen(command, stdout=slave, stderr=subprocess.PIPE, env=env):  # noqa: S603 - ours
+    with subprocess.Popen(command, stdout=slave, stderr=subprocess.PIPE, env=env) as process:  # noqa: S603 - ours
         os.close(slave)
         shown = b""
         try:
@@ -85,6 +85,8 @@ def coloured(*arguments, **environment):
                 shown += part
         except OSError:  # how a terminal says that the other side has closed
             pass
+        finally:
+            process.kill()
     os.close(master)
     return b"\x1b[" in shown
 
@@ -162,7 +164,7 @@ def test_the_line_of_each_shell_gives_a_script(shell):
     assert f"_ASYNCSIM_COMPLETE={shell}_complete" in script
     if shutil.which(shell):
         command = [shell, "--no-execute"] if shell == "fish" else [shell, "-n"]
-        assert subprocess.run(command, input=script, text=True, check=False).returncode == 0  # noqa: S603 - click's
+        assert subprocess.run(command, input=script, text=True, check=False, timeout=240).returncode == 0  # noqa: S603 - click's
 
 
 def test_bash_completes_a_kernel_although_it_cuts_words_at_colons(tmp_path):
@@ -178,5 +180,5 @@ def test_bash_completes_a_kernel_although_it_cuts_words_at_colons(tmp_path):
         ("asyncsim check reduce_scatter : buil", "builtin"),
     ):
         command = ["bash", "-c", BASH.format(words=words)]
-        done = subprocess.run(command, input=source, env=env, capture_output=True, text=True, check=False)  # noqa: S603
+        done = subprocess.run(command, input=source, env=env, capture_output=True, text=True, check=False, timeout=240)  # noqa: S603
         assert done.stdout.split() == [wanted], done.stderr

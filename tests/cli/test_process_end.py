@@ -225,6 +225,6 @@ def test_a_process_that_is_kept_shut_opens_nothing_after_a_block():
         "try:\n    os._exit(5)\nexcept BaseException as error:\n    print(type(error).__name__)\n"
         "child = os.fork()\nif not child:\n    os._exit(6)\nprint(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603 - ours
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=240)  # noqa: S603 - ours
     assert (done.returncode, done.stdout, done.stderr) == (0, "MisuseError\n6\n", "")
     assert not GUEST.here

@@ -185,7 +185,7 @@ def test_every_exhibit_says_what_it_is_and_differs_in_every_call(name):
 @pytest.mark.parametrize("module", ["reduce_scatter", "all_reduce"])
 def test_an_exhibit_runs_as_a_script(module):
     done = subprocess.run(  # noqa: S603 - our own interpreter and module
-        [sys.executable, "-m", f"kernels.{module}"], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", f"kernels.{module}"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=240
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "OK\n", "")
 

@@ -141,7 +141,7 @@ def test_the_site_builds_and_warns_of_nothing(tmp_path):
     for needed in ("material", "mkdocstrings", "mkdocstrings_handlers.python"):
         pytest.importorskip(needed, reason="the extra docs is not installed")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
-    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603 - mkdocs
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=240)  # noqa: S603 - mkdocs
     assert built.returncode == 0, built.stderr
     assert "wait until" in (tmp_path / "site" / "reference" / "python.html").read_text("utf-8").lower()
     shutil.rmtree(tmp_path / "site")

@@ -263,7 +263,7 @@ def test_a_block_may_lie_in_another_and_overlap_with_others():
             inside.set()
             leave.wait(10)
 
-    thread = threading.Thread(target=other)
+    thread = threading.Thread(target=other, daemon=True)
     with GUEST:
         thread.start()
         inside.wait(10)
@@ -271,7 +271,7 @@ def test_a_block_may_lie_in_another_and_overlap_with_others():
             os._exit(0)
     assert os._exit is not real
     leave.set()
-    thread.join()
+    thread.join(timeout=60)
     assert os._exit is real
 
 
@@ -281,7 +281,7 @@ def test_who_kept_a_shut_door_finds_it_open_afterwards(tmp_path):
         "    out = sys.stdout\n"
         "    out.close()\nout.write('open\\n')\nout.flush()\n_exit(7)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603 - ours
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=240)  # noqa: S603 - ours
     assert (done.returncode, done.stdout, done.stderr) == (7, "open\n", "")
 
 
@@ -291,7 +291,7 @@ def test_a_process_that_was_forked_ends_as_it_likes():
         "import os\nfrom asyncsim.trace.guest import GUEST\nwith GUEST:\n    child = os.fork()\n    if not child:\n"
         "        os._exit(5)\n    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603 - ours
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=240)  # noqa: S603 - ours
     assert (done.returncode, done.stdout, done.stderr) == (0, "5\n", "")
 
 
@@ -334,7 +334,7 @@ def test_ctrl_c_in_a_predicate_reaches_the_caller():
 
 def test_an_error_is_told_at_the_authors_line_and_not_in_a_library():
     with pytest.raises(AttributeError) as caught:
-        subprocess.run([sys.executable], check=False, stdin="no")
+        subprocess.run([sys.executable], check=False, stdin="no", timeout=240)
     assert author_place(caught.value)[0] == __file__
     assert "test_guest.py" in raised(caught.value)
     assert raised(ValueError("x")) == "ValueError: x"

@@ -24,7 +24,7 @@ from asyncsim.analysis.precede import precedes
 from asyncsim.analysis.races import races
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import ModuleType
 
     from toy import Program
@@ -46,9 +46,11 @@ def test_the_law_with_shrinking(program: Program) -> None:
     assert not mistakes, f"{program}: {mistakes}"
 
 
-def test_the_law(pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_law(
+    programs_of: Callable[[int, int], int], pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The bulk comes from the seeded generator, spread evenly over the families."""
-    total = THOROUGH if pytestconfig.getoption("--thorough") else ORDINARY
+    total = programs_of(ORDINARY, THOROUGH)
     counts, wrong = trio.run(campaign, total)
     with capsys.disabled():
         if pytestconfig.getoption("capture") == "no":

@@ -112,9 +112,9 @@ async def explained(program: Program, memory: str) -> str:
     return f"{small} under {memory}: {'; '.join(await mistakes_of(small, memory, Counter()))}"
 
 
-def test_the_law(pytestconfig, capsys):
+def test_the_law(programs_of, pytestconfig, capsys):
     thorough = pytestconfig.getoption("--thorough")
-    total = THOROUGH if thorough else ORDINARY
+    total = programs_of(ORDINARY, THOROUGH)
     counts, wrong = trio.run(lambda: campaign(total, thorough=thorough))
     every = sum(counts.values(), Counter())
     if pytestconfig.getoption("capture") == "no":

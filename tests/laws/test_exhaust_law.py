@@ -132,8 +132,8 @@ async def campaign(total: int):
     return counts, wrong
 
 
-def test_the_law(pytestconfig, capsys):
-    counts, wrong = trio.run(campaign, THOROUGH if pytestconfig.getoption("--thorough") else ORDINARY)
+def test_the_law(programs_of, pytestconfig, capsys):
+    counts, wrong = trio.run(campaign, programs_of(ORDINARY, THOROUGH))
     every = sum(counts.values(), Counter())
     if pytestconfig.getoption("capture") == "no":
         with capsys.disabled():
@@ -159,9 +159,9 @@ MACHINE = {
 
 
 @pytest.mark.parametrize("label", MACHINE)
-async def test_the_law_on_what_only_the_machine_has(pytestconfig, label):
+async def test_the_law_on_what_only_the_machine_has(programs_of, label):
     kinds, memory, most, streams = MACHINE[label]
-    total = 600 if pytestconfig.getoption("--thorough") else 30
+    total = programs_of(30, 600)
     compared = 0
     for number in range(total):
         rng = random.Random(f"{label} {number}")  # noqa: S311 - dice, no secret
@@ -182,9 +182,9 @@ async def test_the_law_on_what_only_the_machine_has(pytestconfig, label):
 
 
 @pytest.mark.parametrize("label", MACHINE)
-async def test_the_executions_that_count_are_the_behaviours_of_all_schedules(pytestconfig, label):
+async def test_the_executions_that_count_are_the_behaviours_of_all_schedules(programs_of, label):
     kinds, memory, most, streams = MACHINE[label]
-    total = 400 if pytestconfig.getoption("--thorough") else 20
+    total = programs_of(20, 400)
     compared = 0
     for number in range(total):
         rng = random.Random(f"behaviours {label} {number}")  # noqa: S311 - dice, no secret

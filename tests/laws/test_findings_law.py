@@ -38,8 +38,8 @@ def judged(case: Case):
     return check(case.kernel, ranks=case.ranks, calls=case.calls, memory=case.memory, **QUICK)
 
 
-def test_every_replay_line_shows_what_its_report_says(pytestconfig):
-    wanted = REFUTED_THOROUGH if pytestconfig.getoption("--thorough") else REFUTED_ORDINARY
+def test_every_replay_line_shows_what_its_report_says(programs_of):
+    wanted = programs_of(REFUTED_ORDINARY, REFUTED_THOROUGH)
     kinds: Counter[str] = Counter()
     wrong: list[str] = []
     number = refuted = 0
@@ -103,8 +103,8 @@ def of(program):
     return judged(Case(kernel_of(program), len(program.actors), 1, "sc"))
 
 
-def test_what_is_harmless_alone_is_harmless_beside_a_race(pytestconfig):
-    total = 4_000 if pytestconfig.getoption("--thorough") else 160
+def test_what_is_harmless_alone_is_harmless_beside_a_race(programs_of):
+    total = programs_of(160, 4_000)
     flagged = 0
     for number in range(total):
         program, beside = alone_and_beside(number, FLAGGED[number % len(FLAGGED)])
@@ -118,8 +118,8 @@ def test_what_is_harmless_alone_is_harmless_beside_a_race(pytestconfig):
     assert flagged > total // 40
 
 
-def test_a_pair_that_is_counted_can_race(pytestconfig):
-    total = 4_000 if pytestconfig.getoption("--thorough") else 160
+def test_a_pair_that_is_counted_can_race(programs_of):
+    total = programs_of(160, 4_000)
     counted = 0
     for number in range(total):
         program = program_number(FAMILIES[number % len(FAMILIES)], number)

@@ -52,8 +52,8 @@ def differences(streams, found, guards, edges):
     return wrong, wires
 
 
-def test_shared_frontiers_are_those_of_the_definition(pytestconfig, monkeypatch):
-    total = THOROUGH if pytestconfig.getoption("--thorough") else ORDINARY
+def test_shared_frontiers_are_those_of_the_definition(programs_of, monkeypatch):
+    total = programs_of(ORDINARY, THOROUGH)
     held = 0
     for number in range(total):
         family, memory = list(FAMILIES)[number % len(FAMILIES)], list(MEMORIES)[number % len(MEMORIES)]

@@ -31,6 +31,8 @@ from asyncsim.trace import landing
 from asyncsim.trace.late import MODELS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from late_toy import Program
 
 ORDINARY, THOROUGH = 2_000, 20_000 * len(FAMILIES)
@@ -50,8 +52,10 @@ def _half_models(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(MODELS, name, model)
 
 
-def test_the_laws(pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]) -> None:
-    total = THOROUGH if pytestconfig.getoption("--thorough") else ORDINARY
+def test_the_laws(
+    programs_of: Callable[[int, int], int], pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]
+) -> None:
+    total = programs_of(ORDINARY, THOROUGH)
     counts, wrong = trio.run(campaign, total)
     with capsys.disabled():
         if pytestconfig.getoption("capture") == "no":

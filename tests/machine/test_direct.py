@@ -322,11 +322,11 @@ def test_it_runs_in_threads_side_by_side():
     def work(number):
         texts[number] = [drive(Case(reduce_scatter.hand, 3), make("random:seed=4")).choices for _ in range(3)]
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    threads = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(timeout=60)
     expected = drive(Case(reduce_scatter.hand, 3), make("random:seed=4")).choices
     assert list(texts.values()) == [[expected] * 3] * 3
 

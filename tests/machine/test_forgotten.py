@@ -94,7 +94,7 @@ def test_a_nursery_in_a_kernel_is_refused(tmp_path):
     # In a process of its own: trio leaves what it could not end to the garbage collector.
     (tmp_path / "nursery.py").write_text(NURSERY, encoding="utf-8")
     command = [sys.executable, "-m", "asyncsim", "check", "nursery.py:opens", "-P", "2"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603 - our own command
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=240)  # noqa: S603 - our own command
     assert done.returncode == 2
     assert "start further tasks with rank.start" in done.stderr
 

@@ -73,7 +73,7 @@ def test_schedules_do_not_depend_on_the_process():
     printed = {
         subprocess.run(  # noqa: S603 - this interpreter, on the text above
             [sys.executable, "-c", program], env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
-            capture_output=True, check=True, text=True,
+            capture_output=True, check=True, text=True, timeout=240
         ).stdout
         for seed in ("1", "2")
     }  # fmt: skip

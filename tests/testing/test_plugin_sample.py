@@ -32,7 +32,7 @@ def run(project, *arguments):
     env = {**os.environ, "COLUMNS": "80", "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     env.pop("PYTEST_ADDOPTS", None)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
-    return subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+    return subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, check=False, timeout=240)  # noqa: S603 - ours
 
 
 def failed(output):
@@ -122,7 +122,7 @@ def test_a_folder_called_kernels_is_hidden_as_the_page_says(tmp_path):
     (tmp_path / "kernels" / "mine.py").write_text("", encoding="utf-8")
     command = [sys.executable, "-c", "import kernels.mine"]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=240)  # noqa: S603 - ours
     assert "No module named 'kernels.mine'" in done.stderr
     assert "a\nfolder `kernels/` that has no `__init__.py`" in PAGE.read_text("utf-8")
     for page in (PAGE, PAGE.with_name("replay-in-ci.md")):

@@ -105,10 +105,10 @@ def run(*, acknowledged, ranks=3, calls=2):
             shift(rank, acknowledged=acknowledged)
 
     for rank in noted:
-        threads.append(threading.Thread(target=live, args=(rank,)))
+        threads.append(threading.Thread(target=live, args=(rank,), daemon=True))
         threads[-1].start()
     for thread in threads:
-        thread.join()
+        thread.join(timeout=60)
     return [rank.notes for rank in noted]
 
 

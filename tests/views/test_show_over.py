@@ -167,7 +167,9 @@ def test_pieces_are_shown_as_they_were_written():
     scripts = "".join((PAGE / name).read_text("utf-8") for name in ("run.js", "tables.js"))
     command = [node, "-e", DOCUMENT + scripts + ASK]
     data = json.dumps(page_data(timeline()))
-    told = json.loads(subprocess.run(command, input=data, capture_output=True, text=True, check=True).stdout)  # noqa: S603 - our own scripts
+    told = json.loads(
+        subprocess.run(command, input=data, capture_output=True, text=True, check=True, timeout=240).stdout  # noqa: S603 - our own scripts
+    )
     views = "also flat (4,), int32, also halves (8,), int16, also long (), int64"
     about = f"window words| shape (2, 2), int32, starts as 7, {views}"
     assert all(about in text for text in told)

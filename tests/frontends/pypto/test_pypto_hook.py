@@ -65,7 +65,7 @@ def test_an_installed_pypto_that_nobody_imported_is_found_afterwards(installed):
 
 def test_importing_asyncsim_answers_for_nobody():
     code = "import asyncsim.cli.main, sys; assert not [m for m in sys.modules if m.partition('.')[0] == 'pypto']"
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)  # noqa: S603 - ours
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=240)  # noqa: S603 - ours
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,9 @@ def test_a_process_says_the_same_from_any_folder(number, tmp_path):
     relative = os.path.relpath(row.path, tmp_path)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TENSORS": "numpy"}
     command = [sys.executable, "-m", "asyncsim", "pypto", relative, *row.arguments]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+    done = subprocess.run(  # noqa: S603 - ours
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=240
+    )
     assert done.returncode == 0, done.stderr
     assert "OK" in done.stdout.splitlines()
     assert "PROVED" in done.stdout
@@ -191,4 +193,4 @@ def test_the_tutorials_own_listing_runs_and_is_judged(tmp_path):
 
 def test_importing_the_listing_without_pypto_needs_nothing():
     code = "import kernels.pypto_reduce_scatter, sys; assert 'pypto' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)  # noqa: S603 - ours
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=240)  # noqa: S603 - ours

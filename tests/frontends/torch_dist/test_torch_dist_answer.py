@@ -67,7 +67,7 @@ def test_torch_is_covered_for_the_script_alone_and_uncovered_after(tmp_path, imp
     command = [sys.executable, str(tmp_path / "driver.py"), str(tmp_path / "script.py"), imported]
     path = f"{tmp_path}:{ROOT}:{ROOT / 'tests' / 'support'}"
     ran = subprocess.run(  # noqa: S603 - our own script
-        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False
+        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=False, timeout=240
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "asyncsim does not answer torch.distributed.send; it answers CallMismatchError, GroupMember" in ran.stdout
@@ -91,7 +91,12 @@ def test_what_torch_builds_on_its_own_torch_distributed_is_said_not_to_be_served
     path = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}:{ROOT / 'tests' / 'support'}"}
     said = [
         subprocess.run(  # noqa: S603 - our own script
-            [sys.executable, "-c", driver, str(tmp_path / script)], capture_output=True, text=True, env=path, check=True
+            [sys.executable, "-c", driver, str(tmp_path / script)],
+            capture_output=True,
+            text=True,
+            env=path,
+            check=True,
+            timeout=240,
         ).stdout
         for script in ("script.py", "own.py")
     ]
@@ -160,7 +165,7 @@ def test_the_rank_that_imports_torch_is_seeded_too_each_differently_and_by_the_s
     seen = []
     for seed in ("0", "0", "1"):
         command = [sys.executable, "-c", driver, seed, str(tmp_path / "script.py")]
-        ran = subprocess.run(command, capture_output=True, text=True, env=path, check=True)  # noqa: S603 - our own
+        ran = subprocess.run(command, capture_output=True, text=True, env=path, check=True, timeout=240)  # noqa: S603 - our own
         seen.append([line.split()[2:] for line in ran.stdout.splitlines() if line.startswith("seed ")])
     assert seen[0] == seen[1]
     states = {" ".join(state) for run_ in seen for state in run_}

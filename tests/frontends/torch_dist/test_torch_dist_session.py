@@ -160,9 +160,9 @@ def test_asynchronous_calls_on_two_groups_may_be_complete_in_another_order():
 
 
 def in_thread(target):
-    thread = threading.Thread(target=target)
+    thread = threading.Thread(target=target, daemon=True)
     thread.start()
-    thread.join()
+    thread.join(timeout=60)
 
 
 def test_a_thread_that_a_rank_starts_may_ask_who_it_is():
@@ -244,14 +244,14 @@ def test_ctrl_c_ends_the_ranks_where_they_wait_and_leaves_the_process_as_it_was(
 
     def program():
         inside.set()
-        go.wait()
+        go.wait(60)
         try:
             dist.init_process_group()
         finally:
             ended.append(dist.is_initialized())
 
     def interrupted(turns):
-        inside.wait()
+        inside.wait(60)
         turns.stop()
         go.set()
         wait_for_all(turns)

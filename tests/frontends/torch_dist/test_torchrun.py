@@ -54,7 +54,7 @@ def test_a_sharded_training_loop_gives_the_parameters_of_a_single_process(librar
     assert len(set(said)) == 1
     assert "PROVED" in ran.stdout
     command = [sys.executable, script, str(tmp_path / "alone.npy"), "-"]
-    subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - our own script
+    subprocess.run(command, check=True, capture_output=True, timeout=240)  # noqa: S603 - our own script
     sharded, alone = np.load(tmp_path / "sharded.npy"), np.load(tmp_path / "alone.npy")
     assert sharded.shape == alone.shape
     np.testing.assert_allclose(sharded, alone, rtol=1e-9, atol=1e-12)  # means of parts: another order of sums

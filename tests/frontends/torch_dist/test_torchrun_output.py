@@ -85,7 +85,7 @@ def test_a_command_whose_output_is_closed_judges_all_the_same(closed, prefix, tm
     for arguments in commands:
         shell = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-m", "asyncsim", *arguments]
         ran = subprocess.run(  # noqa: S603 - our own command
-            shell, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)}
+            shell, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=240
         )
         assert (ran.returncode, ran.stderr) == (0, "")
         assert ("PROVED" in ran.stdout) == (">&-" not in closed.split())
