@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.checking.diagnose.symptoms import Symptoms
-from asyncsim.checking.search.plan import mixed_plan
+from asyncsim.checking.search.sampler import mixed_plan
 from asyncsim.checking.verdict.report import Report
 from asyncsim.machine.case import Case
 from asyncsim.machine.direct import drive

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.checking.search.keep import WitnessWriter
+from asyncsim.checking.search.witness_writer import WitnessWriter
 from asyncsim.checking.verdict.check import check
 from asyncsim.machine.simulate import Blocking
 

@@ -7,13 +7,13 @@ import sys
 
 import numpy as np
 import pytest
+from exhaust import exhaust
 
 from asyncsim import Case, Fifo, Signal, Window, explore, kernel, simulate
 from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.search.dependence import Dependence
 from asyncsim.checking.search.equivalence import EquivalenceClasses, RecordedChoices, order_matters
-from asyncsim.checking.search.estimate import GoodTuring
-from asyncsim.checking.search.exhaust import exhaust
+from asyncsim.checking.search.tally import GoodTuring
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.replay import Replay
 from asyncsim.schedulers.table import make

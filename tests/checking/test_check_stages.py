@@ -10,7 +10,7 @@ from command import ctrl_c, run
 
 from asyncsim import Signal, Window, check, kernel
 from asyncsim.checking.record.stage import Stage
-from asyncsim.checking.search.keep import WitnessWriter
+from asyncsim.checking.search.witness_writer import WitnessWriter
 from asyncsim.checking.verdict import suspects
 from kernels.reduce_scatter import builtin, no_post_barrier
 

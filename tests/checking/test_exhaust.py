@@ -6,11 +6,13 @@ from itertools import count
 
 import numpy as np
 import pytest
+from exhaust import exhaust
 
 from asyncsim import Case, DivergenceError, Fifo, MisuseError, Set, Signal, Window, kernel, simulate
 from asyncsim.checking.diagnose.outcome import Judge
-from asyncsim.checking.search.exhaust import ExhaustiveSearch, exhaust
+from asyncsim.checking.search.exhaust import ExhaustiveSearch
 from asyncsim.checking.verdict.check import check
+from asyncsim.checking.workers.exhaust_parallel import exhaust_parallel
 from asyncsim.schedulers.replay import Replay
 from kernels import all_reduce, reduce_scatter
 from kernels.field import not_bugs
@@ -111,8 +113,9 @@ def test_ctrl_c_ends_it_with_what_was_learnt():
 
 @pytest.mark.parametrize("budget", [0, -1, True, "many"])
 def test_a_budget_allows_at_least_one_run(budget):
+    case = Case(counted, 2, 1)
     with pytest.raises(MisuseError, match="at least one"):
-        explored(counted, budget=budget)
+        exhaust_parallel(case, Judge(case), budget=budget)
 
 
 @kernel(memory=[data, cell])

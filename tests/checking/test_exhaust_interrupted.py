@@ -12,13 +12,13 @@ from itertools import count
 
 import pytest
 from executors import Here
+from exhaust import exhaust
 from parted import divided
 from processes import alive, children
 
 from asyncsim import Case, explore
 from asyncsim.checking.diagnose.outcome import Judge
-from asyncsim.checking.search.exhaust import exhaust
-from asyncsim.checking.search.keep import WitnessWriter
+from asyncsim.checking.search.witness_writer import WitnessWriter
 from asyncsim.checking.workers import exhaust_parallel as module
 from asyncsim.checking.workers.exhaust_parallel import ParallelSearch
 from asyncsim.checking.workers.pool import WorkerPool

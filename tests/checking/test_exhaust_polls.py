@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from exhaust import exhaust
 from naive import case_of, end_of, every_end
 
 from asyncsim import Case, Window, check, kernel
 from asyncsim.checking.diagnose.outcome import Judge
-from asyncsim.checking.search.contents import MOST
-from asyncsim.checking.search.exhaust import exhaust
+from asyncsim.checking.search.execution import MOST_STORES
 
 packets = Window("packets", (3, "P"), np.int64, initialised=True)
 
@@ -67,7 +67,7 @@ async def test_a_poll_that_is_open_is_tried_both_ways(name):
 
 
 @pytest.mark.parametrize("memory", ["sc", "nic"])
-@pytest.mark.parametrize("adders", [MOST - 1, MOST, MOST + 1])
+@pytest.mark.parametrize("adders", [MOST_STORES - 1, MOST_STORES, MOST_STORES + 1])
 async def test_a_poll_that_any_of_many_adds_may_satisfy(adders, memory):
     word = Window("word", (1,), np.int64, initialised=True)
 

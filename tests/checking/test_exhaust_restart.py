@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from exhaust import exhaust
 from naive import end_of, every_end
 from parted import divided, facts
 
 from asyncsim import Case, Signal, Window, kernel
 from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.search.dpor import Tree
-from asyncsim.checking.search.exhaust import exhaust
 
 data = Window("data", (1,), np.int64, initialised=True)
 asked = Signal("asked", (1,))

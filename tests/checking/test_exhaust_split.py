@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from exhaust import exhaust
 from parted import BUDGET, SIZES, case_of_text, divided, facts, storing_case
 
 from asyncsim import DivergenceError, Signal, Window, kernel
 from asyncsim.checking.diagnose.outcome import Judge
-from asyncsim.checking.search.exhaust import ExhaustiveSearch, exhaust
-from asyncsim.checking.search.prefixes import Decision, Prefix, Refinement
-from asyncsim.checking.workers import split as splitting
+from asyncsim.checking.search.dependence import Refinement
+from asyncsim.checking.search.dpor import Decision, Prefix
+from asyncsim.checking.search.exhaust import ExhaustiveSearch
+from asyncsim.checking.workers import subtree as splitting
 from asyncsim.checking.workers.exhaust_parallel import ParallelSearch
-from asyncsim.checking.workers.split import split
+from asyncsim.checking.workers.subtree import split
 from asyncsim.machine.case import Case
 
 data = Window("data", (1,), np.int64, initialised=True)

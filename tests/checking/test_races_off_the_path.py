@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from executors import Here
+from exhaust import exhaust
 
 from asyncsim import Case, Set, Signal, Window, check, explore, kernel, replay
 from asyncsim.checking.diagnose.outcome import Judge
-from asyncsim.checking.search import looking
+from asyncsim.checking.search import coenabled
 from asyncsim.checking.search.ends import NOT_FOLLOWED, OrderComparison
-from asyncsim.checking.search.exhaust import exhaust
+from asyncsim.checking.search.equivalence import RecordedChoices
 from asyncsim.checking.verdict import classify
 from asyncsim.checking.workers import exhaust_parallel
 from asyncsim.cli.main import main
@@ -69,7 +70,7 @@ def test_a_race_of_a_sampled_schedule_is_told_and_not_called_benign():
 
 
 def test_long_schedules_are_not_looked_at(monkeypatch):
-    monkeypatch.setattr(looking, "LONGEST", 2)
+    monkeypatch.setattr(coenabled, "LONGEST", 2)
     report = check(off_path, ranks=2, calls=1, memory="sc", budget=0, samples=9)
     assert not report.findings
     assert "9 schedules were sampled, 0 of them looked at for races" in report.scope
@@ -79,10 +80,11 @@ def test_only_so_many_steps_of_schedules_are_looked_at():
     case = Case(off_path, 2, 1)
     judge = Judge(case)
     judge.set_reference(drive(case, Fifo()))
-    looked = looking.SampledRaces(case, judge.steps, 7)
+    looked = coenabled.SampledRaces(case, judge.steps, 7)
     for number in range(4):
-        drive(case, looked.around(make(f"random:seed={number}")))
-        looked.look()
+        recorded = RecordedChoices(make(f"random:seed={number}"))
+        drive(case, recorded)
+        looked.add_run(recorded)
     assert looked.schedules == 2  # the second of them only in part
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
+from exhaust import exhaust
 from late_brute import TooManyStatesError, explore, follow, interleavings
 from late_families import FAMILIES
 from late_law import smallest
@@ -21,7 +22,6 @@ from late_toy import parse
 from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.search.coenabled import CoenabledPairs
 from asyncsim.checking.search.dependence import Dependence
-from asyncsim.checking.search.exhaust import exhaust
 from asyncsim.checking.search.pending import PendingWrites
 from asyncsim.machine.case import Case
 from asyncsim.trace.finding import RACE

@@ -13,6 +13,7 @@ import brute
 import pytest
 import trio
 from brute import explore, replay
+from exhaust import exhaust
 from naive import ANYTHING, LATE, EverySchedule, case_of, draw, end_of, every_end
 from programs import FAMILIES, kernel_of, program_number
 from toy import parse
@@ -23,7 +24,7 @@ from asyncsim.checking.search.coenabled import SIGNAL_RACE, CoenabledPairs
 from asyncsim.checking.search.dependence import Dependence
 from asyncsim.checking.search.dpor import Node, Tree
 from asyncsim.checking.search.equivalence import EquivalenceClasses, RecordedChoices, order_matters
-from asyncsim.checking.search.exhaust import ExhaustiveSearch, TreeScheduler, exhaust
+from asyncsim.checking.search.exhaust import ExhaustiveSearch, TreeScheduler
 from asyncsim.machine.case import Case
 from asyncsim.machine.direct import drive
 from asyncsim.machine.simulate import simulate

@@ -9,6 +9,7 @@ from itertools import count
 
 import brute
 import pytest
+from exhaust import exhaust
 from late_families import FAMILIES as LATE_FAMILIES
 from late_programs import program_number as late_number
 from late_runs import kernel_of as late_kernel
@@ -18,9 +19,8 @@ from programs import FAMILIES, kernel_of, program_number
 
 from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.search.dpor import Node
-from asyncsim.checking.search.exhaust import exhaust
 from asyncsim.checking.workers import exhaust_parallel as module
-from asyncsim.checking.workers import split as splitting
+from asyncsim.checking.workers import subtree as splitting
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import Blocking
 

@@ -10,9 +10,8 @@ import pytest
 
 from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.record.locate import all_kernels
-from asyncsim.checking.search.keep import WitnessWriter
-from asyncsim.checking.search.plan import seeded_plan
-from asyncsim.checking.search.sampling import Sampling
+from asyncsim.checking.search.sampler import Sampling, seeded_plan
+from asyncsim.checking.search.witness_writer import WitnessWriter
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.fifo import Fifo

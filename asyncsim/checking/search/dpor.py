@@ -20,20 +20,20 @@ How this differs: waits. The original knows locks, whose races can be judged one
 * A step that ends the run early (an overflow, an exception) hides what would have come: every actor
   that was ready there becomes a branch.
 
-A search can be confined to what lies below a prefix of steps. It then leaves out the branches that
-its races ask for above, which is right if every alternative there is another search's: see
-`asyncsim.checking.workers.split`.
+A search can be confined to what lies below a prefix of steps, so that parts of it can be done elsewhere, or
+later. It then leaves out the branches that its races ask for above, which is right if every alternative there
+is another search's (`asyncsim.checking.workers.subtree`). A prefix names actors; which operations sleep below
+it follows when the steps are taken again: operations never travel.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.search.coenabled import CoenabledPairs
-from asyncsim.checking.search.contents import Contents
-from asyncsim.checking.search.dependence import Dependence, can_be_disabled, wait_passes
-from asyncsim.checking.search.execution import Execution, members
-from asyncsim.checking.search.prefixes import Decision, Prefix, Refinement
+from asyncsim.checking.search.dependence import Dependence, Refinement, can_be_disabled, wait_passes
+from asyncsim.checking.search.execution import Execution, PollContents, initial_cells, members
 from asyncsim.trace.errors import DivergenceError
 from asyncsim.trace.late import model_of
 from asyncsim.trace.op import LAND, NOTIFY, POLL, WAIT
@@ -45,9 +45,36 @@ if TYPE_CHECKING:
     from asyncsim.trace.op import Op
 
 
-def initial_cells(case: Case) -> list[int]:
-    """Return the values of all cells at the start, by slot."""
-    return [signal.start for signal in case.world.signals for _ in range(signal.cells_a_rank * case.ranks)]
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is decided at one state.
+
+    Args:
+        chosen: the actor that goes next.
+        done: those whose going next there was explored, or is for others to explore.
+        source_set: those that go next in some execution of this part, the chosen one and done ones included.
+
+    """
+
+    chosen: str
+    done: tuple[str, ...] = ()
+    source_set: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """A part of the tree of schedules: all below some steps, but for what sleeps there.
+
+    Args:
+        refinement: what is known of the case. It decides what sleeps.
+        fixed: the steps; nothing else is explored at their states.
+        path: how far a search below them has come, if it was left off; else empty.
+
+    """
+
+    refinement: Refinement
+    fixed: tuple[Decision, ...] = ()
+    path: tuple[Decision, ...] = ()
 
 
 class Node:
@@ -121,7 +148,7 @@ class Tree:
         self.dependence = Dependence(model_of(case.memory))
         self.path: list[Node] = []
         self.execution = Execution(self.dependence, self.starts)
-        self._contents = Contents(case)
+        self._contents = PollContents(case)
         self.coenabled = CoenabledPairs(forwards=self.dependence.forwards)
         self.redundant = self.over = self.outdated = False
         self._is_first = True
@@ -130,9 +157,7 @@ class Tree:
         self._prescribed: tuple[Decision, ...] = ()
         self._prefix_length = 0  # nothing is planned before this step
         if prefix is not None:
-            self.dependence.tight |= prefix.refinement.tight
-            self.dependence.own_adds |= prefix.refinement.own_adds
-            self.dependence.added_by_waits |= prefix.refinement.added_by_waits
+            self.dependence.refinement = prefix.refinement
             self._prescribed = prefix.fixed + prefix.path
             self._prefix_length = len(prefix.fixed)
 
@@ -208,10 +233,7 @@ class Tree:
     @property
     def refinement(self) -> Refinement:
         """What the search knows of the case."""
-        dependence = self.dependence
-        return Refinement(
-            frozenset(dependence.tight), frozenset(dependence.own_adds), frozenset(dependence.added_by_waits)
-        )
+        return self.dependence.refinement
 
     @property
     def rest(self) -> Prefix | None:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from asyncsim.checking.search.dependence import Refinement
+from asyncsim.checking.search.dpor import Decision, Prefix
 from asyncsim.checking.search.exhaust import ExhaustiveSearch
-from asyncsim.checking.search.prefixes import Decision, Prefix, Refinement
 from asyncsim.trace.errors import DivergenceError
 from asyncsim.trace.event import STOPPED
 

@@ -23,7 +23,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.checking.search.dependence import Dependence, both_add
-from asyncsim.trace.op import LAND, POLL, QUIET, SET, WAIT
+from asyncsim.trace.op import LAND, POLL, QUIET, SET, SYNC, WAIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,12 +39,19 @@ _ODD, _ODDER = 0x9E3779B97F4A7C15, 0xD1342543DE82EF95
 
 
 class RecordedChoices:
-    """Wraps a scheduler and keeps the operations it chose."""
+    """A scheduler that records what another one chooses.
+
+    Attributes:
+        ops: the operations that were chosen.
+        ready_at_sync: for each step of a rank-local barrier, what was ready with it.
+
+    """
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self._choose = scheduler.choose
         self.ops: list[Op] = []
+        self.ready_at_sync: dict[int, tuple[Op, ...]] = {}
 
     @property
     def choices(self) -> list[str]:
@@ -54,11 +61,14 @@ class RecordedChoices:
     def begin(self, actors: Sequence[Actor]) -> None:
         """Start over."""
         self.ops = []
+        self.ready_at_sync = {}
         self._scheduler.begin(actors)
 
     def choose(self, ready: Sequence[Op]) -> Op:
         """Choose as the wrapped scheduler does."""
         op = self._choose(ready)
+        if op.kind == SYNC:
+            self.ready_at_sync[len(self.ops)] = tuple(ready)
         self.ops.append(op)
         return op
 

@@ -7,18 +7,17 @@ nothing lets pass is not among the ready operations, so it is never explored as 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.record.interrupts import Deaf
 from asyncsim.checking.search.dpor import Tree
 from asyncsim.checking.search.equivalence import EquivalenceClasses
 from asyncsim.checking.search.shard import Failure
 from asyncsim.checking.search.tally import Progress
-from asyncsim.machine.simulate import Blocking, simulate
+from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.digest import digest_bytes
-from asyncsim.trace.errors import DivergenceError, KernelError, MisuseError
+from asyncsim.trace.errors import DivergenceError, KernelError
 from asyncsim.trace.event import COMPLETE, DEADLOCK, STEP_LIMIT, STOPPED
 from asyncsim.trace.finding import Finding
 from asyncsim.trace.late import model_of
@@ -27,8 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from asyncsim.checking.diagnose.outcome import Judge
+    from asyncsim.checking.record.interrupts import Deaf
     from asyncsim.checking.search.coenabled import Coenabled, PairKey
-    from asyncsim.checking.search.prefixes import Prefix, Refinement
+    from asyncsim.checking.search.dependence import Refinement
+    from asyncsim.checking.search.dpor import Prefix
     from asyncsim.machine.case import Case, Run
     from asyncsim.machine.memory import Tile
     from asyncsim.trace.op import Op
@@ -59,15 +60,15 @@ class ExhaustiveResult:
 
     """
 
-    executions: int
-    behaviours: frozenset[int]
-    complete: bool
-    estimate: int
-    ends: frozenset[str]
-    contents: frozenset[str]
-    results: frozenset[str]
-    failures: tuple[Failure, ...]
-    races: Mapping[PairKey, Coenabled]
+    executions: int = 0
+    behaviours: frozenset[int] = frozenset()
+    complete: bool = False
+    estimate: int = 0
+    ends: frozenset[str] = frozenset()
+    contents: frozenset[str] = frozenset()
+    results: frozenset[str] = frozenset()
+    failures: tuple[Failure, ...] = ()
+    races: Mapping[PairKey, Coenabled] = field(default_factory=dict)
     interrupted: bool = False
     endless: int = 0
 
@@ -81,42 +82,29 @@ class ExhaustiveResult:
         """How many were like another one, or made before all was learnt that tells executions apart."""
         return self.executions - self.inequivalent
 
+    def new_failures(self, other: ExhaustiveResult) -> list[Failure]:
+        """Return the failures of another result that are of no kind seen here."""
+        kinds = {failure.kind for failure in self.failures}
+        return [failure for failure in other.failures if failure.kind not in kinds]
+
+    def joined(self, other: ExhaustiveResult) -> ExhaustiveResult:
+        """Return this result with what the executions of another one showed."""
+        return replace(
+            self,
+            executions=self.executions + other.executions,
+            behaviours=self.behaviours | other.behaviours,
+            ends=self.ends | other.ends,
+            contents=self.contents | other.contents,
+            results=self.results | other.results,
+            failures=(*self.failures, *self.new_failures(other)),
+            races={**other.races, **self.races},
+            endless=self.endless + other.endless,
+        )
+
     @property
     def over(self) -> bool:
         """Whether a check learns nothing more by going on."""
         return self.complete or self.interrupted or bool(self.failures)
-
-
-@Blocking
-async def exhaust(
-    case: Case,
-    *,
-    budget: int,
-    judge: Judge,
-    on_run: Callable[[Run], None] | None = None,
-    progress: Callable[[Progress], None] | None = None,
-) -> ExhaustiveResult:
-    """Run every inequivalent execution of a case, or as many as the budget allows.
-
-    Args:
-        case: what is run.
-        budget: how many executions at most.
-        judge: says what is wrong with a run.
-        on_run: called with every run that came to its end.
-        progress: called after every execution, with the estimate as the total.
-
-    Raises:
-        DivergenceError: the kernel did not do the same again under the same schedule.
-        MisuseError: the budget allows no run.
-
-    """
-    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
-        raise MisuseError(f"budget={budget!r}; exhaustive exploration makes at least one execution")
-    deaf = Deaf()
-    try:
-        return await ExhaustiveSearch(case, judge, on_run, progress, deaf=deaf).run(budget)
-    finally:
-        deaf.end()
 
 
 LONGER, MOST_CUT = 200, 10

@@ -1,28 +1,74 @@
-"""One schedule of an exploration: it is run and judged, and what it shows is told as a shard."""
+"""Sampling: which scheduler each of many schedules has, and what each schedule shows, as a shard."""
 
 from __future__ import annotations
 
+import inspect
 import traceback
 from array import array
+from itertools import count
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.search.cause import Causes
 from asyncsim.checking.search.equivalence import EquivalenceClasses, RecordedChoices
 from asyncsim.checking.search.shard import Failure, Shard
+from asyncsim.checking.search.tally import Progress, Tally
 from asyncsim.machine.direct import drive
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.fair import FairAtLast
-from asyncsim.schedulers.table import make
+from asyncsim.schedulers.table import SCHEDULERS, make
 from asyncsim.trace.errors import KernelError
 from asyncsim.trace.event import COMPLETE, STOPPED
 from asyncsim.trace.finding import Finding
 from asyncsim.trace.late import model_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from asyncsim.checking.diagnose.outcome import Judge
-    from asyncsim.checking.search.looking import SampledRaces
+    from asyncsim.checking.search.coenabled import SampledRaces
+    from asyncsim.checking.search.witness_writer import WitnessWriter
     from asyncsim.machine.case import Case, Run
+
+PCT_DEPTH = 3
+
+
+def mixed_plan(ranks: int, seed: int, steps: int) -> Iterator[str]:
+    """Yield scheduler texts without end: every rank starved once, then PCT, POS and random in turn.
+
+    Args:
+        ranks: P.
+        seed: of the first of each; the next has the next.
+        steps: how long a run is, which PCT needs to place its priority changes.
+
+    """
+    yield from (f"starve:rank={rank}" for rank in range(ranks))
+    for n in count(seed):
+        yield from (f"pct:depth={PCT_DEPTH},steps={steps},seed={n}", f"pos:seed={n}", f"random:seed={n}")
+
+
+def seeded_plan(scheduler: str, seed: int, steps: int) -> Iterator[str]:
+    """Yield one scheduler with one seed after another; the same text each time if it takes none.
+
+    Args:
+        scheduler: as text, with or without arguments: "pct:k=3".
+        seed: of the first; each further one has the next.
+        steps: how long a run is, for schedulers that take it.
+
+    Raises:
+        MisuseError: there is no such scheduler.
+
+    """
+    make(scheduler, seed=seed)  # says what is wrong with the text before anything runs
+    takes = inspect.signature(SCHEDULERS[scheduler.partition(":")[0].strip()]).parameters
+    for n in count(seed):
+        extra = [
+            f"{key}={value}"
+            for key, value in (("steps", steps), ("seed", n))
+            if key in takes and f"{key}=" not in scheduler.replace(" ", "")
+        ]
+        joint = ("," if ":" in scheduler else ":") if extra else ""
+        yield f"{scheduler}{joint}{','.join(extra)}"
 
 
 _MOST_KNOWN = 1024
@@ -36,12 +82,12 @@ class Sampler:
         case: what is run.
         judge: says what is wrong with a run; it knows the fair one.
         behaviours: whether to tell which behaviour each run is.
-        looking: looks at the runs that are made here for races; None: nobody does.
+        races: the runs that are made here are searched for races; None: they are not.
 
     """
 
-    def __init__(self, case: Case, judge: Judge, *, behaviours: bool, looking: SampledRaces | None = None) -> None:
-        self._looking = looking
+    def __init__(self, case: Case, judge: Judge, *, behaviours: bool, races: SampledRaces | None = None) -> None:
+        self._races = races
         self.case = case
         self._judge = judge
         self._causes = Causes(case)
@@ -77,14 +123,13 @@ class Sampler:
         except KernelError as error:
             return self.shard_of(number, text, recorded, error)
         finally:
-            if self._looking is not None:
-                self._looking.look()
+            if self._races is not None:
+                self._races.add_run(recorded)
         return self.shard_of(number, text, recorded, run)
 
     def _scheduler(self, text: str) -> RecordedChoices:
         """Make the scheduler; in a run that goes on and on it becomes a fair one."""
-        scheduler = FairAtLast(make(text), 1000 + 4 * self._judge.steps)
-        return RecordedChoices(scheduler if self._looking is None else self._looking.around(scheduler))
+        return RecordedChoices(FairAtLast(make(text), 1000 + 4 * self._judge.steps))
 
     def shard_of(self, number: int, text: str, recorded: RecordedChoices, came: Run | KernelError) -> Shard:
         """Return the shard of one schedule, of which this came.
@@ -139,3 +184,50 @@ def _raised(error: KernelError) -> str:
     frames = traceback.extract_tb(cause.__traceback__)
     place = f"{PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"raises | {type(cause).__name__} | {place}"
+
+
+class Sampling:
+    """Many schedules of one case, here, one after the other.
+
+    Args:
+        case: what is run.
+        judge: says what is wrong with a run.
+        writer: makes the first witness of each failure, at once.
+        races: the schedules are searched for races; None: they are not.
+
+    """
+
+    def __init__(self, case: Case, judge: Judge, writer: WitnessWriter, races: SampledRaces | None = None) -> None:
+        self.interrupted = False
+        self._sampler = Sampler(case, judge, behaviours=False, races=races)
+        self._tally = Tally(writer)
+
+    @property
+    def done(self) -> int:
+        """How many schedules were run."""
+        return self._tally.done
+
+    async def run(self, plan: Iterator[str], total: int, progress: Callable[[Progress], None] | None = None) -> None:
+        """Run the schedules of `plan`; stop cleanly at Ctrl-C.
+
+        Args:
+            plan: schedulers as text.
+            total: how many the plan has, for the progress.
+            progress: called after each; None: nobody is told.
+
+        """
+        try:
+            for number, text in enumerate(plan):
+                await self._tally.count_shard(await self._sampler.run_schedule_in_loop(number, text))
+                if progress is not None:
+                    progress(self._tally.progress(total))
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    def findings(self) -> list[Finding]:
+        """Return one finding for each thing that is wrong, with how often it was seen and where first."""
+        return self._tally.findings()
+
+    def notes(self) -> list[str]:
+        """Return a remark if some results, none of them wrong, are not the fair schedule's bit for bit."""
+        return self._tally.notes()

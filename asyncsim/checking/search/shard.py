@@ -10,6 +10,7 @@ from array import array
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from asyncsim.trace.event import STOPPED
 from asyncsim.trace.finding import HAZARDS, KINDS, Finding, Side
 
 if TYPE_CHECKING:
@@ -39,6 +40,11 @@ class Failure:
     choices: tuple[str, ...]
     scheduler: str
     ending: str
+
+    @property
+    def kind(self) -> str:
+        """What failures of an exhaustive exploration are told apart by."""
+        return {STOPPED: "raises", "": DIES}.get(self.ending, self.finding.kind)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON, complete: unlike in a report, its sides locate their operations."""

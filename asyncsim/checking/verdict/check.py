@@ -12,7 +12,7 @@ from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.diagnose.symptoms import unawaited_signals
 from asyncsim.checking.record.outside import Outside
 from asyncsim.checking.record.versions import Versions
-from asyncsim.checking.search.keep import WitnessWriter
+from asyncsim.checking.search.witness_writer import WitnessWriter
 from asyncsim.checking.verdict.classify import withdraw_benign
 from asyncsim.checking.verdict.fallback import SAMPLES, Fallback
 from asyncsim.checking.verdict.models import AUTO, check_under_each_model

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from asyncsim.checking.diagnose.outcome import Judge
     from asyncsim.checking.search.coenabled import Coenabled, PairKey
     from asyncsim.checking.search.exhaust import ExhaustiveResult
-    from asyncsim.checking.search.keep import WitnessWriter
+    from asyncsim.checking.search.witness_writer import WitnessWriter
     from asyncsim.machine.case import Case
     from asyncsim.trace.event import Trace
     from asyncsim.trace.finding import Finding, Side

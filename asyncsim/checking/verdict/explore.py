@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.record.interrupts import Deaf, ctrl_c_afterwards
 from asyncsim.checking.record.outside import Outside
-from asyncsim.checking.search.keep import WitnessWriter
-from asyncsim.checking.search.sampling import Sampling
+from asyncsim.checking.search.sampler import Sampling
 from asyncsim.checking.search.shard import Failure
 from asyncsim.checking.search.tally import Progress
+from asyncsim.checking.search.witness_writer import WitnessWriter
 from asyncsim.checking.verdict.classify import RaceClassifier
 from asyncsim.checking.verdict.induction import stream_plan
 from asyncsim.checking.verdict.report import (

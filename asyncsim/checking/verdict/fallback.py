@@ -8,10 +8,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.record.interrupts import ctrl_c_afterwards
+from asyncsim.checking.search.coenabled import SampledRaces
 from asyncsim.checking.search.exhaust import ExhaustiveSearch
-from asyncsim.checking.search.looking import SampledRaces
-from asyncsim.checking.search.plan import PCT_DEPTH, mixed_plan
-from asyncsim.checking.search.sampling import Sampling
+from asyncsim.checking.search.sampler import PCT_DEPTH, Sampling, mixed_plan
 from asyncsim.checking.verdict import classify
 from asyncsim.checking.verdict.induction import stream_plan
 from asyncsim.checking.verdict.report import exhaustion_scope, exploration_scope, stream_condition
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from asyncsim.checking.diagnose.outcome import Judge
     from asyncsim.checking.search.coenabled import Coenabled, PairKey
     from asyncsim.checking.search.exhaust import ExhaustiveResult
-    from asyncsim.checking.search.keep import WitnessWriter
     from asyncsim.checking.search.tally import Progress
+    from asyncsim.checking.search.witness_writer import WitnessWriter
     from asyncsim.checking.verdict.state import CheckState
     from asyncsim.machine.case import Run
 

@@ -10,7 +10,7 @@ from asyncsim.analysis.analyse import analyse
 from asyncsim.analysis.repeat import beyond
 from asyncsim.checking.record.outside import Between
 from asyncsim.checking.record.versions import Versions
-from asyncsim.checking.search.plan import mixed_plan
+from asyncsim.checking.search.sampler import mixed_plan
 from asyncsim.machine.calluse import CallUse
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.calls import Calls

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from asyncsim.analysis.analyse import Analysis
     from asyncsim.checking.diagnose.outcome import Judge
-    from asyncsim.checking.search.keep import WitnessWriter
+    from asyncsim.checking.search.witness_writer import WitnessWriter
     from asyncsim.checking.verdict.report import Report
     from asyncsim.checking.verdict.state import CheckState
     from asyncsim.checking.witness.witness import Witness

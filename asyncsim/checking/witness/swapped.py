@@ -12,8 +12,7 @@ from itertools import islice
 from operator import ne
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.witness.following import PairReversal
-from asyncsim.checking.witness.rendezvous import run_matches_side
+from asyncsim.checking.witness.rendezvous import PairReversal, run_matches_side
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.errors import KernelError

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from asyncsim.checking.diagnose.symptoms import describe_hang
 from asyncsim.checking.search.ends import DIFFER
-from asyncsim.checking.witness.following import PairReversal
-from asyncsim.checking.witness.rendezvous import HOWS, HeldOperation, Rendezvous, run_matches_side
+from asyncsim.checking.witness.rendezvous import HOWS, HeldOperation, PairReversal, Rendezvous, run_matches_side
 from asyncsim.checking.witness.swapped import Swap, differ_in_pair_alone, hold_limit
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.choices import Choices

@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.record.interrupts import Deaf
+from asyncsim.checking.search.dependence import Refinement
+from asyncsim.checking.search.dpor import Prefix
 from asyncsim.checking.search.exhaust import MOST_CUT, ExhaustiveResult, ExhaustiveSearch
-from asyncsim.checking.search.prefixes import Prefix, Refinement
 from asyncsim.checking.search.tally import Progress
 from asyncsim.checking.workers.batch import CaseSpec, check_not_nested, importable_name
 from asyncsim.checking.workers.pool import Dispatcher, WorkerPool
-from asyncsim.checking.workers.split import split
-from asyncsim.checking.workers.subtree import Subtree, SubtreeResult, failure_kind, run_subtree
+from asyncsim.checking.workers.subtree import Subtree, SubtreeResult, run_subtree, split
 from asyncsim.machine.simulate import Blocking
 from asyncsim.trace.errors import DivergenceError, MisuseError
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from asyncsim.checking.diagnose.outcome import Judge
-    from asyncsim.checking.search.coenabled import Coenabled, PairKey
     from asyncsim.checking.search.shard import Failure, Shard
     from asyncsim.machine.case import Case
 
@@ -53,7 +52,7 @@ async def exhaust_parallel(  # noqa: PLR0913 - each is a choice of the user's
     """Run every inequivalent execution of a case, or as many as the budget allows, by several workers.
 
     Ends, results, inequivalent executions, kinds of failures and completeness are those of
-    `asyncsim.checking.search.exhaust.exhaust`. How many executions are made is not: above the cut every operation that
+    one process alone. How many executions are made is not: above the cut every operation that
     is awake is tried, a wait before and after adds that it does not need, too; more of them turn out to be redundant;
     the first are made again. That depends on `jobs`, as do the schedules that show the failures, and what is seen if
     the budget ends it; not on who runs them. Where an overflow or an exception ends a run early, what had
@@ -141,14 +140,9 @@ class ParallelSearch:
         self._found = found
         self._wanted = PARTS * pool.jobs if parts is None else parts
         self._first = FIRST if first is None else first
-        self._executions = self._repeated = self._endless = 0
-        self._behaviours: frozenset[int] = frozenset()
+        self._seen = ExhaustiveResult()
+        self._repeated = 0
         self._limited = self._interrupted = False
-        self._ends: frozenset[str] = frozenset()
-        self._contents: frozenset[str] = frozenset()
-        self._results: frozenset[str] = frozenset()
-        self._failures: dict[str, Failure] = {}
-        self._races: dict[PairKey, Coenabled] = {}
         self._open: list[tuple[Prefix, int]] = []
         """What is left, with how many executions that may be."""
         self._round: dict[int, SubtreeResult] = {}
@@ -165,22 +159,21 @@ class ParallelSearch:
             explored = await _alone(here, min(self._first, budget), self._found, self._deaf)
             if here.over or explored.interrupted or explored.executions == budget:
                 return explored
-            self._take_over(explored)
+            # What these executions have shown is seen; they will be made again.
+            self._seen, self._repeated = replace(explored, endless=0), explored.executions
+            self._open = [(Prefix(Refinement()), explored.estimate)]
             refinement = here.refinement
             while (now := await self._explore(refinement, budget)) != refinement:
                 refinement = now
-                self._repeated = self._executions
-                self._behaviours, self._races = frozenset(), {}  # executions are told apart, and ordered, otherwise now
+                self._repeated = self._seen.executions
+                self._seen = replace(self._seen, behaviours=frozenset(), races={})  # the dependence is another now
         except KeyboardInterrupt:
             self._interrupt()
         finally:
             self._pool.close()
         complete = not self._open and not self._limited and not self._interrupted
-        estimate = len(self._behaviours) if complete else self._estimate()
-        return ExhaustiveResult(
-            self._executions, self._behaviours, complete, estimate, self._ends, self._contents, self._results,
-            tuple(self._failures.values()), self._races, self._interrupted, self._endless,
-        )  # fmt: skip
+        estimate = self._seen.inequivalent if complete else self._estimate()
+        return replace(self._seen, complete=complete, estimate=estimate, interrupted=self._interrupted)
 
     def _interrupt(self) -> None:
         if self._deaf is not None:
@@ -188,22 +181,13 @@ class ParallelSearch:
         self._interrupted = True
         self._progress = None  # who watched may be what interrupted it
 
-    def _take_over(self, explored: ExhaustiveResult) -> None:
-        """Keep what the executions have shown that were made here; they will be made again."""
-        self._executions = self._repeated = explored.executions
-        self._behaviours = explored.behaviours
-        self._ends, self._contents, self._results = explored.ends, explored.contents, explored.results
-        self._failures = {failure_kind(failure): failure for failure in explored.failures}
-        self._races = dict(explored.races)
-        self._open = [(Prefix(Refinement()), explored.estimate)]
-
     async def _explore(self, refinement: Refinement, budget: int) -> Refinement:
         """Explore all from the start; return what was learnt if that is more than was known, which ends it early."""
         everything = Prefix(refinement)
         self._open = [(everything, self._estimate())]
         await self._split_open()
         size = SLICE
-        while self._open and self._endless < MOST_CUT and (left := budget - self._executions) > 0:
+        while self._open and self._seen.endless < MOST_CUT and (left := budget - self._seen.executions) > 0:
             now, later = self._open[:left], self._open[left:]
             share = min(size, left // len(now))
             await self._search([part for part, _ in now], share)
@@ -213,7 +197,7 @@ class ParallelSearch:
             if known != refinement:
                 self._open = [(everything, 1)]
                 return known
-            rests = [(part.rest, part.estimate - part.count) for part in self._round.values()]
+            rests = [(part.rest, part.explored.estimate - part.count) for part in self._round.values()]
             self._open = [(rest, max(number, 1)) for rest, number in rests if rest is not None] + later
             if 0 < len(self._open) < 2 * self._pool.jobs and self._wanted > 1:
                 await self._split_open()
@@ -248,25 +232,18 @@ class ParallelSearch:
             raise TypeError(f"{type(part).__name__} is nothing that a search below a prefix returns")
         self._round[part.start] = part
         if self._progress is not None:
-            done = self._executions + sum(searched.count for searched in self._round.values())
-            self._progress(Progress(done, max(self._estimate(), done), len(self._failures)))
+            done = self._seen.executions + sum(searched.count for searched in self._round.values())
+            self._progress(Progress(done, max(self._estimate(), done), len(self._seen.failures)))
 
     async def _add_result(self, searched: SubtreeResult) -> None:
         if searched.diverged is not None:
             reason, step = searched.diverged
             raise DivergenceError(reason, step=step)
-        self._executions += searched.count
-        self._behaviours |= searched.numbers
-        self._races = {**searched.races, **self._races}
         self._limited |= searched.limited
-        self._endless += searched.endless
-        self._ends |= searched.ends
-        self._contents |= searched.contents
-        self._results |= searched.results
-        for key, failure in searched.first.items():
-            if key not in self._failures:
-                self._failures[key] = failure
-                await self._report_failure(failure)
+        new = self._seen.new_failures(searched.explored)
+        self._seen = self._seen.joined(searched.explored)
+        for failure in new:
+            await self._report_failure(failure)
 
     async def _report_failure(self, failure: Failure) -> None:
         """Tell a failure; Ctrl-C meanwhile does not keep the other parts from being taken."""
@@ -277,4 +254,4 @@ class ParallelSearch:
                 self._interrupt()
 
     def _estimate(self) -> int:
-        return max(self._executions - self._repeated + sum(number for _, number in self._open), 1)
+        return max(self._seen.executions - self._repeated + sum(number for _, number in self._open), 1)

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.record.interrupts import Deaf
-from asyncsim.checking.search.keep import WitnessWriter
-from asyncsim.checking.search.plan import mixed_plan, seeded_plan
-from asyncsim.checking.search.sampler import Sampler
+from asyncsim.checking.search.sampler import Sampler, mixed_plan, seeded_plan
 from asyncsim.checking.search.shard import Shard
 from asyncsim.checking.search.tally import Tally
+from asyncsim.checking.search.witness_writer import WitnessWriter
 from asyncsim.checking.workers.batch import Batch, CaseSpec
 from asyncsim.checking.workers.journal import Journal, append_failures
 from asyncsim.checking.workers.pool import Dispatcher

@@ -1,26 +1,142 @@
-"""Searching below a prefix: as a batch for whoever runs it, and what it showed as a part."""
+"""Subtrees of an exhaustive exploration: the tree of schedules is cut where it is wide enough, and each part searched.
+
+Above the cut every operation that is ready is tried, but for those that sleep: each child of a state
+sleeps on what its parent sleeps on and on its elder siblings, as far as it does not depend on them.
+Sleep sets over a full expansion lose no class of equivalent schedules (Godefroid, "Partial-order
+methods for the verification of concurrent systems", LNCS 1032, 1996, chapter 5). So what a search
+below the cut would branch off above it is either another part, or it sleeps, which means that
+another part has it.
+"""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.search.exhaust import NAME, ExhaustiveSearch
-from asyncsim.checking.search.prefixes import Prefix, Refinement
-from asyncsim.checking.search.shard import Failure, Shard
+from asyncsim.checking.search.dependence import Refinement
+from asyncsim.checking.search.dpor import Decision, Prefix, Tree
+from asyncsim.checking.search.exhaust import NAME, ExhaustiveResult, ExhaustiveSearch, TreeScheduler
+from asyncsim.checking.search.shard import DIES, Failure, Shard
 from asyncsim.checking.workers.batch import Batch, judge_of, stop_requested
-from asyncsim.machine.simulate import Blocking
-from asyncsim.trace.errors import AsyncsimError, DivergenceError, MisuseError
-from asyncsim.trace.event import STOPPED
+from asyncsim.machine.simulate import Blocking, simulate
+from asyncsim.trace.errors import AsyncsimError, DivergenceError, KernelError, MisuseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Sequence
 
     from asyncsim.checking.diagnose.outcome import Judge
-    from asyncsim.checking.search.coenabled import Coenabled, PairKey
+    from asyncsim.checking.search.dpor import Node
     from asyncsim.checking.search.tally import Progress
-    from asyncsim.machine.case import Run
+    from asyncsim.machine.case import Case, Run
     from asyncsim.machine.simulate import Engine
+    from asyncsim.trace.op import Op
+
+_LOOKS = 8
+"""So many states are looked at for each part that is wanted, at most: a narrow tree is not worth more."""
+
+
+async def split(case: Case, parts: Sequence[Prefix], wanted: int) -> list[Prefix]:
+    """Cut parts into smaller ones, the shallow ones first, until there are about so many.
+
+    Args:
+        case: what is explored.
+        parts: which together are to be searched.
+        wanted: how many there should be. There are fewer where the tree is narrow, or where they are
+            whole executions, which cannot be cut.
+
+    Returns:
+        Parts that have all executions between them, in the order of their schedules. Where everything
+        sleeps below a part, it is left out.
+
+    """
+    done: set[Prefix] = set()
+    current = list(parts)
+    looks = wanted * _LOOKS
+    while len(current) < wanted and looks > 0 and not done.issuperset(current):
+        level: list[Prefix] = []
+        for number, part in enumerate(current):
+            enough = len(level) + len(current) - number >= wanted
+            if part in done or enough or looks <= 0:
+                level.append(part)
+                continue
+            looks -= 1
+            smaller = await _cut(case, part)
+            if len(smaller) == 1 and not part.path:
+                done.update(smaller)  # a whole execution
+            level += smaller
+        current = level
+    return current
+
+
+async def _cut(case: Case, part: Prefix) -> list[Prefix]:
+    """Return a part for each way on from the first state below it that has several; one, if there is none."""
+    tree = Tree(case, part)
+    look = _Look(tree, len(part.fixed), narrow=not part.path)
+    with suppress(_ReachedError, KernelError):
+        await simulate.aio(case, look, engine="direct")
+    fixed = [*part.fixed, *(Decision(state.chosen) for state in tree.path[len(part.fixed) : look.at])]
+    if look.asleep:
+        return []
+    if look.fork is None:
+        return [Prefix(part.refinement, tuple(fixed))]
+    state = look.fork
+    gone = list(part.path[0].done) if part.path else []
+    parts = []
+    for actor in _awake(state):
+        if actor in gone:
+            continue
+        path = part.path[1:] if part.path and actor == part.path[0].chosen else ()
+        parts.append(Prefix(part.refinement, (*fixed, Decision(actor, tuple(gone))), path))
+        gone.append(actor)
+    return parts
+
+
+def _awake(state: Node) -> list[str]:
+    """Return who is awake at a state, the chosen one first: a search under way there has come to it."""
+    return sorted(
+        (actor for actor in state.ready if actor not in state.sleep_set), key=lambda actor: actor != state.chosen
+    )
+
+
+class _ReachedError(Exception):
+    """What was looked for is reached: the run need not go on."""
+
+
+class _Look(TreeScheduler):
+    """A scheduler that goes along a prefix, and on as long as there is one way only.
+
+    Args:
+        tree: of the prefix.
+        at: where it ends.
+        narrow: go on. A search that is under way below the prefix is cut right there.
+
+    Attributes:
+        at: how many steps there is only one way for.
+        fork: the state where there are several; None: there is none.
+        asleep: everything sleeps there.
+
+    """
+
+    def __init__(self, tree: Tree, at: int, *, narrow: bool) -> None:
+        super().__init__(tree)
+        self.at = at
+        self.fork: Node | None = None
+        self.asleep = False
+        self._narrow = narrow
+
+    def choose(self, ready: Sequence[Op]) -> Op:
+        """Return the only way, or raise."""
+        if self._step == self.at:
+            state = self._tree.node_at(self._step, ready)
+            if state is None:
+                self.asleep = True
+                raise _ReachedError
+            if not self._narrow or len(_awake(state)) > 1:
+                self.fork = state
+                raise _ReachedError
+            self.at += 1
+        return super().choose(ready)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,38 +154,29 @@ class Subtree(Batch):
 
     def fatal_shard(self) -> SubtreeResult:
         """Return what is said of a part with an execution that ends its process, each time."""
-        died = super(Subtree, self).fatal_shard().first["dies"]
+        died = super(Subtree, self).fatal_shard().first[DIES]
         choices = tuple(step.chosen for step in self.prefix.fixed)
         shown = f"below the prefix {','.join(choices)}" if choices else ""
         failure = Failure(died.finding.with_(shown=shown), choices, NAME, "")
-        return SubtreeResult(self.start, 1, first={"dies": failure}, limited=True)
+        return SubtreeResult(self.start, 1, explored=ExhaustiveResult(1, failures=(failure,)), limited=True)
 
 
 @dataclass(slots=True)
 class SubtreeResult(Shard):
-    """What a search below a prefix showed: a part whose failures go by their kind.
+    """What a search below a prefix showed.
 
     Args:
-        numbers, ends, contents, results, races: the behaviours, ends, contents, results and races of
-            `asyncsim.checking.search.exhaust.ExhaustiveResult`.
+        explored: what its executions showed.
         limited: something was not seen to its end.
-        endless: how many executions were cut short.
         rest: what is left; None if nothing is.
-        estimate: how many executions there are, those included that were made.
         refinement: what the prefix does not know; then nothing but what was found counts.
         diverged: how the same choices led to something else; then there is no tree to search.
 
     """
 
-    numbers: frozenset[int] = frozenset()
-    ends: frozenset[str] = frozenset()
-    contents: frozenset[str] = frozenset()
-    results: frozenset[str] = frozenset()
-    races: Mapping[PairKey, Coenabled] = field(default_factory=dict)
+    explored: ExhaustiveResult = field(default_factory=ExhaustiveResult)
     limited: bool = False
-    endless: int = 0
     rest: Prefix | None = None
-    estimate: int = 0
     refinement: Refinement = field(default_factory=Refinement)
     diverged: tuple[str, int] | None = None
 
@@ -120,16 +227,9 @@ async def _search(
     return SubtreeResult(
         batch.start,
         found.executions,
-        first={failure_kind(failure): failure for failure in found.failures},
-        numbers=found.behaviours,
-        ends=found.ends,
-        contents=found.contents,
-        results=found.results,
-        races=found.races,
+        explored=found,
         limited=exploring.limited,
-        endless=exploring.endless,
         rest=exploring.rest,
-        estimate=found.estimate,
         refinement=exploring.refinement,
     )
 
@@ -137,8 +237,3 @@ async def _search(
 def _stop_if_told(_: Progress) -> None:
     if stop_requested():
         raise KeyboardInterrupt
-
-
-def failure_kind(failure: Failure) -> str:
-    """Return what failures are told apart by."""
-    return "raises" if failure.ending == STOPPED else failure.finding.kind
