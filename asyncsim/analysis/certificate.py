@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 from asyncsim.analysis.edges import edges_of, within_ranks
 from asyncsim.analysis.order import order_of
 from asyncsim.analysis.streams import ALWAYS, DOWN, Streams
+from asyncsim.trace.cells import UNSTABLE
 from asyncsim.trace.conflict import present_accesses
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import COMPLETE
-from asyncsim.trace.op import NOTIFY, POLL, PUT_SIGNAL, START
+from asyncsim.trace.kinds import EXCHANGING, POLLING, SIGNALLING, STARTING
 from asyncsim.trace.region import ADD, READ, WRITE
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from asyncsim.trace.region import Region
 
 FORMAT = "asyncsim certificate 1"
-_UNSTABLE = ("Eq", "Ne")
+_TELLING = SIGNALLING | STARTING
 """Comparisons that more credits can make false."""
 
 
@@ -49,8 +50,8 @@ def certificate(trace: Trace, analysis: Analysis) -> list[str]:
         analysis: what was said of it.
 
     Raises:
-        MisuseError: there is none: the analysis found something, the run did not complete, it polls data, or the kernel
-            was edited.
+        MisuseError: there is none: the analysis found something, the run did not complete, it polls data, it exchanges
+            what cells hold, or the kernel was edited.
 
     """
     if trace.header.edits:
@@ -60,8 +61,10 @@ def certificate(trace: Trace, analysis: Analysis) -> list[str]:
     streams = Streams(trace)
     if not analysis.clean or streams.ending != COMPLETE:
         raise MisuseError("only a complete run in which the analysis found nothing has a certificate")
-    if any(event.op.kind == POLL for event in trace.events):
+    if any(event.op.kind in POLLING for event in trace.events):
         raise MisuseError("it polls data, and a certificate says nothing of what a predicate accepts")
+    if any(event.op.kind in EXCHANGING for event in trace.events):
+        raise MisuseError("it reads and changes cells in one step, and a certificate knows sums and Sets alone")
     if trace.header.world.mixed:
         raise MisuseError("windows of different dtypes share memory; a certificate knows one size of element a window")
     return certificate_lines(streams, *order_of(streams))
@@ -90,7 +93,7 @@ def certificate_lines(streams: Streams, order: Order, guards: Guards) -> list[st
     for history in streams.histories.values():
         lines += [
             {"wait": wait.place, "way": wait.way} for wait in history.waits
-            if wait.way == ALWAYS or (wait.way == DOWN and wait.event.op.how in _UNSTABLE)
+            if wait.way == ALWAYS or (wait.way == DOWN and wait.event.op.how in UNSTABLE)
         ]  # fmt: skip
         if len(history.epochs) > 1:
             local = {epoch.number: number for number, epoch in enumerate(history.epochs)}
@@ -215,7 +218,7 @@ def _enabling(streams: Streams) -> list[list[int]]:
         [
             index
             for index, event in enumerate(stream)
-            if event.op.kind in (NOTIFY, PUT_SIGNAL, START)
+            if event.op.kind in _TELLING
             or (event.op.consume and (event.op.amount < 0 or _slot(event.op) in downwards))
             or (number, index) in sources
         ]
@@ -272,7 +275,7 @@ def _cells(streams: Streams) -> Iterator[Place]:
         yield from free
         yield from (test.place for test in history.tests)
         for wait in history.waits:
-            if history.sets or free or wait.way == ALWAYS or wait.event.op.how in _UNSTABLE:
+            if history.sets or free or wait.way == ALWAYS or wait.event.op.how in UNSTABLE:
                 yield wait.place
 
 

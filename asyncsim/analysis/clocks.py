@@ -15,7 +15,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.op import WAIT
+from asyncsim.trace.kinds import WAITING
 
 if TYPE_CHECKING:
     from asyncsim.analysis.edges import Edges
@@ -86,7 +86,7 @@ class Clocks:
             actor = streams.number[event.op.actor.order]
             index = at[actor]
             at[actor] += 1
-            if event.op.kind != WAIT:
+            if event.op.kind not in WAITING:
                 continue
             source = required.get((actor, index))
             if source is None:
@@ -98,7 +98,7 @@ class Clocks:
             self._vectors[actor].append(vector)
         for actor, stream in enumerate(streams.events):
             last = len(stream) - 1
-            if stream and streams.is_pending((actor, last)) and stream[last].op.kind == WAIT:
+            if stream and streams.is_pending((actor, last)) and stream[last].op.kind in WAITING:
                 # One remote producer and still pending: nobody can ever let it pass.
                 self._end[actor] = last
 

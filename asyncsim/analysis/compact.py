@@ -16,13 +16,14 @@ from asyncsim.analysis.exact import sums_are_exact
 from asyncsim.analysis.group import EXAMPLES
 from asyncsim.analysis.pairs import raced, touches_of
 from asyncsim.analysis.races import hazard_of, why_unordered
-from asyncsim.analysis.segments import FALLING, Located, located, required_steps, segments_of
+from asyncsim.analysis.segments import Located, located, required_steps, segments_of
 from asyncsim.analysis.streams import Streams
-from asyncsim.trace.columns import HOW, KIND, SEEN, Columns
+from asyncsim.trace.cells import ADDING, FALLING, UNSTABLE
+from asyncsim.trace.columns import SEEN, Columns, among, done_as
 from asyncsim.trace.event import COMPLETE, Trace
 from asyncsim.trace.finding import NEXT_CALL, SAME_CALL, Finding, Side
+from asyncsim.trace.kinds import CARRYING, COPYING, EXCHANGING, LOADING, NOTIFYING, STORING, WAITING
 from asyncsim.trace.late import model_of
-from asyncsim.trace.op import GET, LOAD, NOTIFY, PUT, REMOTE_LOAD, REMOTE_STORE, STORE, WAIT
 from asyncsim.trace.region import ADD, READ
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from asyncsim.trace.columns import Numbers, Steps
     from asyncsim.trace.region import Access
 
-_PLAIN = np.array([KIND[kind] for kind in (LOAD, STORE, REMOTE_LOAD, REMOTE_STORE, GET, PUT, NOTIFY, WAIT)])
+_PLAIN = among((LOADING | STORING | COPYING | NOTIFYING | WAITING) - CARRYING - EXCHANGING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +109,12 @@ def _is_plain(trace: Trace, columns: Columns) -> bool:
         return False
     if not sums_are_exact(trace.header.world, steps):
         return False
-    waits, adds = steps.kind == KIND[WAIT], steps.kind == KIND[NOTIFY]
+    waits, adds = among(WAITING)[steps.kind], among(NOTIFYING)[steps.kind]
     return bool(
-        np.isin(steps.kind, _PLAIN).all()
+        _PLAIN[steps.kind].all()
         and (steps.flags & ~SEEN == 0).all()
-        and np.isin(steps.how[waits], (HOW["Ge"], HOW["Gt"], *FALLING)).all()
-        and (steps.how[adds] == HOW["AtomicAdd"]).all()
+        and not done_as(UNSTABLE)[steps.how[waits]].any()
+        and done_as(ADDING)[steps.how[adds]].all()
     )
 
 
@@ -135,13 +136,13 @@ class _Cells:
             cleaning[every] = signal.self_cleaning
             owners = [number.get(rank, -1) for rank in range(world.ranks)]
             self.owner[every] = np.repeat(owners, signal.cells_a_rank)
-        adds = steps.kind == KIND[NOTIFY]
+        adds = among(NOTIFYING)[steps.kind]
         slots, amounts = steps.cell[adds], steps.amount[adds]
         gains = np.bincount(slots, np.maximum(amounts, 0), world.cells)
         losses = np.bincount(slots, np.minimum(amounts, 0), world.cells)
         self._taken, self._added = losses < 0, gains > 0
         self._down = np.zeros(world.cells, bool)
-        self._down[steps.cell[(steps.kind == KIND[WAIT]) & np.isin(steps.how, FALLING)]] = True
+        self._down[steps.cell[among(WAITING)[steps.kind] & done_as(FALLING)[steps.how]]] = True
         self._used = np.zeros(world.cells, bool)
         self._used[steps.cell[steps.cell >= 0]] = True
         outside = (self.start + losses < low) | (self.start + gains > high)

@@ -8,14 +8,14 @@ them in the order in which they come at these prices.
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from asyncsim.trace.cells import ADDING, COMPARE
 from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.kinds import EFFECTS, JOINING, MEETING, POLLING, SIGNALLING, STARTING, WAITING
 from asyncsim.trace.late import model_of
-from asyncsim.trace.op import JOIN, NOTIFY, POLL, PUT_SIGNAL, SET, START, SYNC, WAIT
 from asyncsim.trace.price import moved, peer_of, pulls, signals, size_of
 from asyncsim.trace.region import ADD, READ
 
@@ -134,10 +134,10 @@ def _count(made: list[Cost], event: Event) -> None:
         giver.sent += size_of(op)
         taker.received += size_of(op)
         own.messages += 1
-    if op.kind in (NOTIFY, PUT_SIGNAL) and signals(op):
+    if op.kind in SIGNALLING and signals(op):
         own.notifies += 1
-        own.credits += op.amount if op.how != SET else 0
-    own.waits += op.kind == WAIT
+        own.credits += op.amount if op.how in ADDING else 0
+    own.waits += op.kind in WAITING
     own.reduced += size_of(op) if reduces(event) else 0
 
 
@@ -166,7 +166,7 @@ class _Paths:
         self._writes: dict[int, int] = {}
         self._syncs: dict[str, list[str]] = {}
         for event in trace.events:
-            if event.op.kind == SYNC:
+            if event.op.kind in MEETING:
                 self._syncs.setdefault(event.op.link, []).append(event.op.actor.name)
         for number, event in enumerate(trace.events):
             self._take(number, event)
@@ -193,11 +193,11 @@ class _Paths:
         self._times.append(start + self._price.seconds(op, reduces=reduces(event)))
         self._before.append(before)
         self._last[op.actor.name] = number
-        if op.kind == START:
+        if op.kind in STARTING:
             self._starts[op.link] = number
         if op.accesses and op.accesses[-1].mode != READ:
             self._writes[op.accesses[-1].region.slot] = number
-        if op.cell is not None and (op.kind in (NOTIFY, PUT_SIGNAL) or op.consume):
+        if op.cell is not None and (op.kind in SIGNALLING or op.consume):
             self._change(number, op)
 
     def _causes(self, op: Op) -> Iterator[int]:
@@ -207,13 +207,13 @@ class _Paths:
             yield self._last[name]
         elif name in self._starts:
             yield self._starts[name]
-        if op.kind == JOIN:
+        if op.kind in JOINING:
             yield self._last.get(op.link, self._starts[op.link])
-        elif op.kind == SYNC:
+        elif op.kind in MEETING:
             yield from (self._last[other] for other in self._syncs[op.link] if other in self._last)
-        elif op.kind == POLL and op.accesses[0].region.slot in self._writes:
+        elif op.kind in POLLING and op.accesses[0].region.slot in self._writes:
             yield self._writes[op.accesses[0].region.slot]
-        elif op.kind == WAIT:
+        elif op.kind in WAITING:
             enabler = self._enabler(op)
             yield from () if enabler is None else (enabler,)
 
@@ -222,7 +222,7 @@ class _Paths:
         assert cell is not None  # noqa: S101 - for the type checker: its caller has asked
         history = self._history(cell)
         value, latest = history[-1]
-        value = cell.wrapped(op.amount if op.how == SET else value + (-op.amount if op.consume else op.amount))
+        value = cell.wrapped(EFFECTS[op.kind](value, op)[0])
         later = latest is None or self._times[number] >= self._times[latest]
         history.append((value, number if later else latest))
 
@@ -236,11 +236,6 @@ class _Paths:
         assert op.cell is not None  # noqa: S101 - for the type checker: a wait has a cell
         history = self._history(op.cell)
         first = len(history) - 1
-        while first and _HOLDS[op.how](history[first - 1][0], op.amount):
+        while first and COMPARE[op.how](history[first - 1][0], op.amount):
             first -= 1
         return history[first][1]
-
-
-_HOLDS = {
-    "Eq": operator.eq, "Ne": operator.ne, "Gt": operator.gt, "Ge": operator.ge, "Lt": operator.lt, "Le": operator.le,
-}  # fmt: skip

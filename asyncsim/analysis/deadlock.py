@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from asyncsim.analysis.lost import COMPARE, changes_of, loss_of, value_after
+from asyncsim.analysis.lost import changes_of, loss_of, value_after
+from asyncsim.trace.cells import ADDING, COMPARE, RISING, SYMBOLS
 from asyncsim.trace.conflict import present_accesses
 from asyncsim.trace.finding import Finding, Side
-from asyncsim.trace.op import JOIN, LAND, NOTIFY, POLL, PUT_SIGNAL, QUIET, SET, SYNC, WAIT
-from asyncsim.trace.region import READ, SYMBOLS, WRITE, spans_overlap
+from asyncsim.trace.kinds import EFFECTS, JOINING, LANDING, MEETING, POLLING, QUIETING, SIGNALLING, WAITING
+from asyncsim.trace.region import READ, WRITE, spans_overlap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -121,17 +122,17 @@ class _Hang:
         event = self.streams.event(place)
         op, who = event.op, event.op.actor.title
         line = line_of(event)
-        if op.cell is not None and op.kind == WAIT:
+        if op.cell is not None and op.kind in WAITING:
             asked = f"{op.cell} {SYMBOLS[op.how]} {op.amount}"
             return f"{who} waits{line} for {asked} (have {event.have}, need {_need(event)}): {self._of_cell(place)}"
-        if op.kind == JOIN:
+        if op.kind in JOINING:
             self._keeps(place, [op.link])
             return f"{who} waits{line} to join stream {op.link}, which waits itself"
-        if op.kind == SYNC:
+        if op.kind in MEETING:
             return f"{who} waits{line} at a stream barrier {self._of_barrier(place)}"
-        if op.kind == POLL:
+        if op.kind in POLLING:
             return f"{who} polls {op.accesses[0].region}{line}, and {self._of_poll(place)}"
-        if op.kind == QUIET:
+        if op.kind in QUIETING:
             return f"{who} waits{line} until all that it wrote has landed, and something cannot land"
         return f"{who} stands{line} at '{op}', which cannot go on"
 
@@ -144,7 +145,7 @@ class _Hang:
         if lost is not None:
             return f"{lost[0]}: {says(lost[1])} {lost[2]}; {future}"
         past = f"{says(changes[-1])} left it at {value_after(changes[-1])}" if changes else "nobody has written it"
-        if changes and reason == NEVER_SENT and wait.op.how in ("Ge", "Gt"):
+        if changes and reason == NEVER_SENT and wait.op.how in RISING:
             reason = TOO_FEW
         return f"{reason}: {past}; {future}"
 
@@ -154,7 +155,7 @@ class _Hang:
             event.op.actor.name
             for stream in self.streams.events
             for event in stream
-            if event.op.kind == SYNC and event.op.link == op.link
+            if event.op.kind in MEETING and event.op.link == op.link
         }
         absent = [
             self.streams.actors[number].name
@@ -182,7 +183,9 @@ class _Hang:
         if taken is not None:
             before = f"which {says(taken)} wrote before, in step {taken.step}"
             missed = f"; it would have taken {_value(taken.data, region)}, {before}"
-        _, future = self._future(place, lambda event: event.op.kind != LAND and _meets(event.op.accesses[-1:], region))
+        _, future = self._future(
+            place, lambda event: event.op.kind not in LANDING and _meets(event.op.accesses[-1:], region)
+        )
         return f"{refuses}: {wrote}{missed}; {future}"
 
     def _writes(self, poll: Event) -> list[Event]:
@@ -280,18 +283,13 @@ def _memory(event: Event) -> str | None:
 def _helps(wait: Event, event: Event) -> bool:
     """Say whether an operation brings a cell nearer to what a wait waits for."""
     op, cell = event.op, wait.op.cell
-    if (
-        op.cell is None
-        or cell is None
-        or op.cell.slot != cell.slot
-        or not (op.kind in (NOTIFY, PUT_SIGNAL) or op.consume)
-    ):
+    if op.cell is None or cell is None or op.cell.slot != cell.slot or not (op.kind in SIGNALLING or op.consume):
         return False
     have, how = wait.have or 0, wait.op.how
-    if op.how == SET:
-        return COMPARE[how](op.amount, wait.op.amount)
+    if op.how not in ADDING and not op.consume:
+        return COMPARE[how](EFFECTS[op.kind](have, op)[0], wait.op.amount)
     gain = -op.amount if op.consume else op.amount
-    rising = how in ("Ge", "Gt") or (how == "Eq" and have < wait.op.amount)
+    rising = how in RISING or (how == "Eq" and have < wait.op.amount)
     return gain != 0 if how == "Ne" else gain > 0 if rising else gain < 0
 
 

@@ -10,26 +10,25 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
+from asyncsim.trace.cells import SET
 from asyncsim.trace.conflict import changes_commute
-from asyncsim.trace.op import (
-    FENCE,
-    FETCH,
-    GET,
-    JOIN,
-    LAND,
+from asyncsim.trace.kinds import (
+    CARRYING,
+    FENCING,
+    FETCHING,
+    GETTING,
+    JOINING,
+    LANDING,
     LOCAL,
-    NOTIFY,
-    PUT_SIGNAL,
-    QUIET,
-    REMOTE_STORE,
-    SET,
-    START,
-    STORE,
+    MEETING,
+    NOTIFYING,
+    QUIETING,
+    STARTING,
     STORES,
-    SYNC,
-    WAIT,
+    STORING,
+    WAITING,
     WHOLE_RANK,
-)  # fmt: skip
+)
 from asyncsim.trace.region import WRITE, spans_overlap
 
 if TYPE_CHECKING:
@@ -64,12 +63,12 @@ def _streams(streams: Streams, edges: Edges) -> None:
         for index, event in enumerate(stream):
             op = event.op
             child = by_name.get(op.link)
-            if op.kind == SYNC:
+            if op.kind in MEETING:
                 meetings[op.link].append((number, index))
-            elif op.kind == START and child is not None:
+            elif op.kind in STARTING and child is not None:
                 started[child] = (number, index)
                 edges[child, 0].append((number, index))
-            elif op.kind == JOIN and child is not None:
+            elif op.kind in JOINING and child is not None:
                 edges[number, index].append((child, len(streams.events[child]) - 1))
     for parties in meetings.values():
         _meet(streams, edges, parties, started)
@@ -105,7 +104,7 @@ def within_ranks(streams: Streams) -> list[tuple[Place, Place]]:
             quiets += [(number, at) for at, event in enumerate(stream) if event.op.link == WHOLE_RANK]
             continue
         landings[streams.actors[number].rank].append(last)
-        if stream[-1].op.kind == LAND and stream[-1].op.accesses:
+        if stream[-1].op.kind in LANDING and stream[-1].op.accesses:
             data[stream[-1].op.accesses[0].region.slot].append(last)
     found = [(x, y) for own in data.values() for x in own for y in own if _keeps_back(streams, x, y)]
     found += [(x, y) for y in quiets for x in landings[streams.actors[y[0]].rank]]
@@ -144,15 +143,15 @@ class _Issuer:
         """Go once through the stream."""
         for index, event in enumerate(self._streams.events[self._number]):
             op = event.op
-            if op.kind == FENCE:
+            if op.kind in FENCING:
                 for destination, landings in self._now.items():
                     if landings:
                         self._before_fence[destination] = landings
                 self._now = defaultdict(list)
-            elif op.kind == QUIET:
+            elif op.kind in QUIETING:
                 self._edges[self._number, index] += self._unordered + self._got
                 self._unordered, self._got, self._stores = [], [], []
-            elif op.kind == WAIT and op.consume and op.cell is not None and self._model.place_order:
+            elif op.kind in WAITING and op.consume and op.cell is not None and self._model.place_order:
                 self._edges[self._number, index] += [
                     place for place, other, _ in self._places[-1 - op.cell.slot] if other.how == SET
                 ]
@@ -164,23 +163,23 @@ class _Issuer:
             steps = self._streams.events[wire]
             landing = (wire, len(steps) - 1)
             self._edges[wire, 0].append(issue)
-            if steps[0].op.kind == FETCH and self._model.forwarding:  # L5
+            if steps[0].op.kind in FETCHING and self._model.forwarding:  # L5
                 self._edges[wire, 0] += self._touching(steps[0].op)
-            if op.kind == NOTIFY and not op.relaxed:  # L4
+            if op.kind in NOTIFYING and not op.relaxed:  # L4
                 self._edges[landing] += self._unordered
                 self._unordered = []
             if op.link == STORES:  # L4
                 self._edges[landing] += self._stores
-            if steps[-1].op.cell is not None and op.kind == PUT_SIGNAL:  # L1
+            if steps[-1].op.cell is not None and op.kind in CARRYING:  # L1
                 self._edges[landing] += landings
             self._order(landing, steps[-1].op, op)
             landings.append(landing)
-            if op.kind in (STORE, REMOTE_STORE) or steps[-1].op.link == LOCAL:
+            if op.kind in STORING or steps[-1].op.link == LOCAL:
                 self._stores.append(landing)
         if _gets(op) and not self._model.forwarding:
             self._got += landings
         else:
-            self._unordered += landings[-1:] if op.kind == PUT_SIGNAL else landings  # the signal needs its data
+            self._unordered += landings[-1:] if op.kind in CARRYING else landings  # the signal needs its data
 
     def _order(self, landing: Place, op: Op, issue: Op) -> None:
         """Add L2, L3 and L6 among the issuer's own, then let the landing count for the later ones."""
@@ -228,4 +227,4 @@ def _covers(op: Op, older: Op) -> bool:
 
 def _gets(op: Op) -> bool:
     """Say whether an operation is a non-blocking get, which a quiet alone completes."""
-    return op.kind == GET and op.late
+    return op.kind in GETTING and op.late

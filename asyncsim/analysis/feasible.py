@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import operator
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from asyncsim.trace.cells import COMPARE
 from asyncsim.trace.event import Event, Trace
+from asyncsim.trace.kinds import CHANGING, EFFECTS, FETCH, JOINING, LAND, MEETING, SEEING, STARTING, WAITING
 from asyncsim.trace.landing import landings_of
 from asyncsim.trace.late import model_of
-from asyncsim.trace.op import FETCH, JOIN, LAND, NOTIFY, PUT_SIGNAL, SET, START, SYNC, TEST, WAIT, Op
+from asyncsim.trace.op import Op
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from asyncsim.trace.landing import Landing
     from asyncsim.trace.region import Cell
     from asyncsim.trace.world import Actor
-
-_COMPARE: dict[str, Callable[[int, int], bool]] = {
-    "Eq": operator.eq, "Ne": operator.ne, "Gt": operator.gt, "Ge": operator.ge, "Lt": operator.lt, "Le": operator.le,
-}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -72,7 +69,7 @@ class Progress:
         self._standing: set[str] = {event.op.actor.name for event in pending}
         self._waiting: dict[str, int] = defaultdict(int)
         for event in pending:
-            if event.op.kind == SYNC:
+            if event.op.kind in MEETING:
                 self._waiting[event.op.link] += 1
         for each in self._landings_by_issue.values():
             each.sort(key=lambda event: event.op.actor.order)  # stable: a fetch stays before its landing
@@ -94,7 +91,7 @@ class Progress:
 
         """
         event = self.next(state, number)
-        if event is not None and event.op.kind == SYNC and self.actors[number].name in state.begun:
+        if event is not None and event.op.kind in MEETING and self.actors[number].name in state.begun:
             state.come[event.op.link] = state.come.get(event.op.link, 0) + 1
 
     def next(self, state: State, number: int) -> Event | None:
@@ -133,22 +130,22 @@ class Progress:
         if event is None or self.actors[number].name not in state.begun:
             return False
         op = event.op
-        if op.kind == JOIN:
+        if op.kind in JOINING:
             stream = self.number.get(op.link)
             ended = stream is None or state.at[stream] == len(self.streams[stream])
             return ended and op.link not in self._standing
-        if op.kind == SYNC:
+        if op.kind in MEETING:
             return state.come.get(op.link, 0) >= op.amount
         return op.cell is None or self._fits(event, self.value(state, op.cell))
 
     def _fits(self, event: Event, value: int) -> bool:
         """Say whether an operation can meet this value of its cell."""
         op = event.op
-        if op.kind == WAIT and not _COMPARE[op.how](value, op.amount):
+        if op.kind in WAITING and not COMPARE[op.how](value, op.amount):
             return False
         if not self.exact or event.have is None:
             return True
-        if op.kind in (WAIT, TEST):
+        if op.kind in SEEING and op.kind not in CHANGING:
             return value == event.have
         return op.deferred or _changed(op, value) == event.have
 
@@ -163,7 +160,7 @@ class Progress:
         event = self.next(state, number)
         if event is None or event.op.cell is None:
             return False
-        return event.op.consume or event.op.kind in (NOTIFY, PUT_SIGNAL)
+        return event.op.consume or event.op.kind in CHANGING
 
     def take(self, state: State, number: int) -> int | None:
         """Take the next step of an actor; return what its cell holds, as an event says it.
@@ -177,16 +174,17 @@ class Progress:
         assert event is not None  # noqa: S101 - for the type checker: it can
         op = event.op
         have = None
-        if op.kind == START:
+        if op.kind in STARTING:
             state.begun.add(op.link)
             if (stream := self.number.get(op.link)) is not None:
                 self.arrive(state, stream)
         elif op.cell is not None:
             have = self.value(state, op.cell)
-            if op.kind == WAIT and op.consume:
-                state.cells[op.cell.slot] = _held(op.cell, have - op.amount)
-            elif op.kind in (NOTIFY, PUT_SIGNAL):
-                have = state.cells[op.cell.slot] = _changed(op, have)
+            after = _changed(op, have)
+            if op.consume or op.kind in CHANGING:
+                state.cells[op.cell.slot] = after
+            if op.kind in CHANGING:
+                have = after
         state.at[number] += 1
         self.arrive(state, number)
         return have
@@ -243,12 +241,8 @@ def _landing_op(landing: Landing, op: Op) -> Op:
 
 
 def _changed(op: Op, value: int) -> int:
-    """Return what a cell holds after a notify or a put with signal."""
+    """Return what a cell holds after an operation on it; where it wraps, that is another value."""
     cell = op.cell
     assert cell is not None  # noqa: S101 - for the type checker: the caller knows
-    return _held(cell, op.amount if op.how == SET else value + op.amount)
-
-
-def _held(cell: Cell, value: int) -> int:
-    """Return what a cell holds that was to hold a value: another one, where it wraps."""
-    return value if cell.low <= value <= cell.high or not cell.wrap else int(cell.wrapped(value))
+    held = EFFECTS[op.kind](value, op)[0]
+    return held if cell.low <= held <= cell.high or not cell.wrap else int(cell.wrapped(held))

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from asyncsim.analysis.streams import ALWAYS, DOWN, NEVER, UP
+from asyncsim.trace.cells import RISING, UNSTABLE
 
 if TYPE_CHECKING:
     from asyncsim.analysis.streams import Epoch, Streams, Wait
@@ -37,8 +38,8 @@ def first_way(streams: Streams, wait: Wait) -> str:
 
     """
     op = wait.event.op
-    if op.how in _MIRRORED:
-        return UP if op.how in ("Ge", "Gt") else DOWN
+    if op.how not in UNSTABLE:
+        return UP if op.how in RISING else DOWN
     epoch = wait.epoch or streams.histories[wait.slot].epochs[-1]
     return DOWN if epoch.base + sum(_own_adds(streams, wait, epoch)) > op.amount else UP
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from asyncsim.analysis.feasible import Progress
-from asyncsim.trace.op import TEST, WAIT
+from asyncsim.trace.kinds import SEEING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -163,5 +163,5 @@ def _standing(work: Progress, state: State, number: int) -> str:
         return f"{who} waits"
     said = ""
     if work.exact and event.have is not None:
-        said = f", and is said to {'see' if op.kind in (WAIT, TEST) else 'leave'} {event.have}"
+        said = f", and is said to {'see' if op.kind in SEEING else 'leave'} {event.have}"
     return f"{who} finds {work.value(state, op.cell)}{said}"

@@ -7,24 +7,19 @@ passed on has done its work, and whoever resets it afterwards takes nothing away
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.op import LAND, NOTIFY, PUT_SIGNAL, SET, WAIT
+from asyncsim.trace.cells import COMPARE, RISING, SET
+from asyncsim.trace.kinds import CHANGING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from asyncsim.analysis.streams import Streams
     from asyncsim.trace.event import Event
     from asyncsim.trace.op import Op
 
 OVERSHOT, ERASED, WRAPPED, TAKEN = "overshot", "erased", "wrapped", "taken away"
-
-COMPARE: dict[str, Callable[[int, int], bool]] = {
-    "Eq": operator.eq, "Ne": operator.ne, "Gt": operator.gt, "Ge": operator.ge, "Lt": operator.lt, "Le": operator.le,
-}  # fmt: skip
-_RISING = ("Ge", "Gt")
 
 
 def changes_of(streams: Streams, wait: Event) -> list[Event]:
@@ -44,7 +39,7 @@ def changes_of(streams: Streams, wait: Event) -> list[Event]:
         and event.op.cell is not None
         and cell is not None
         and event.op.cell.slot == cell.slot
-        and (event.op.consume or (event.op.kind in (NOTIFY, PUT_SIGNAL, LAND) and not event.op.deferred))
+        and (event.op.consume or (event.op.kind in CHANGING and not event.op.deferred))
     ]
     return sorted(found, key=_step)
 
@@ -52,7 +47,7 @@ def changes_of(streams: Streams, wait: Event) -> list[Event]:
 def value_after(event: Event) -> int:
     """Return the cell's value after a notify or a consuming wait."""
     have = event.have if event.have is not None else 0
-    if event.op.kind != WAIT or event.op.cell is None:
+    if not event.op.consume or event.op.cell is None:
         return have
     return event.op.cell.wrapped(have - event.op.amount)
 
@@ -98,7 +93,7 @@ def _jump(
 def _unseen(wait: Event, culprit: Event, passed: Mapping[int, int], changes: Sequence[Event]) -> bool:
     """Say whether something had come before the culprit, or come at all, that the waiter has not passed a wait on."""
     step = _step(culprit)
-    rising = wait.op.how in _RISING
+    rising = wait.op.how in RISING
     if not rising and any(at > step for at in passed):
         return False  # what it saw later made this one old
     since = max((at for at in passed if at < step), default=-1)

@@ -11,6 +11,7 @@ from asyncsim.analysis.guards import Guards, first_way, needed, sure_value
 from asyncsim.analysis.precede import may_be_current, most_credits, precedes
 from asyncsim.analysis.steady import constant, is_disturbed
 from asyncsim.analysis.streams import ALWAYS, DOWN, NEVER, UP
+from asyncsim.trace.cells import UNSTABLE
 from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class _Ways:
         read = [self._read(wait, way) for wait, way in constants]
         if wrong or any(read):
             return True
-        turning = [wait for wait in disturbed if wait.event.op.how in ("Eq", "Ne")]
+        turning = [wait for wait in disturbed if wait.event.op.how in UNSTABLE]
         read = [self._read(wait, UP if wait.way == DOWN else DOWN) for wait in turning]
         return any(read)
 

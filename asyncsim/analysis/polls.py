@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from asyncsim.analysis.precede import precedes, precedes_reaching
 from asyncsim.analysis.touches import Entry, entries_of, is_met
-from asyncsim.trace.op import FETCH, POLL
+from asyncsim.trace.kinds import FETCHING, POLLING
 from asyncsim.trace.region import READ, spans_overlap
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Polls:
             (number, index)
             for number, stream in enumerate(streams.events)
             for index, event in enumerate(stream)
-            if event.op.kind == POLL
+            if event.op.kind in POLLING
         ]
         written: dict[int, list[Entry]] = {}
         for entry in entries_of(streams) if polls and contents is not None else ():
@@ -134,7 +134,7 @@ class Polls:
         """Say whether a poll sees a landing of its own actor as soon as it is issued."""
         streams = self._streams
         own = streams.issue(landing) != landing and streams.issue(landing)[0] == poll[0]
-        return own and streams.model.forwarding and streams.events[landing[0]][0].op.kind != FETCH
+        return own and streams.model.forwarding and streams.events[landing[0]][0].op.kind not in FETCHING
 
     def _take(self, place: Place) -> None:
         """Take a poll to be forced by the last write that made its predicate true in this run."""

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from asyncsim.analysis.group import Suspect
 from asyncsim.analysis.precede import unordered
 from asyncsim.analysis.touches import entries_of, is_met
+from asyncsim.trace.cells import SYMBOLS
 from asyncsim.trace.conflict import accesses_conflict, meeting_accesses
 from asyncsim.trace.finding import ATOMIC, RACE, SUM
-from asyncsim.trace.op import FETCH, LAND, WAIT
-from asyncsim.trace.region import READ, SYMBOLS, adds_commute, both_atomic, spans_overlap
+from asyncsim.trace.kinds import FETCHING, LANDING, WAITING
+from asyncsim.trace.region import READ, adds_commute, both_atomic, spans_overlap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,7 +133,7 @@ def _forwarded(streams: Streams, x: Entry, y: Entry) -> bool:
         wire = landing.place[0]
         issuer = streams.issuer[wire]
         if issuer is not None and issuer[0] == load.place[0] and load.access.mode == READ:
-            return streams.events[wire][0].op.kind != FETCH
+            return streams.events[wire][0].op.kind not in FETCHING
     return False
 
 
@@ -168,7 +169,7 @@ def hazard_of(first: Access, second: Access) -> str:
 def _name(streams: Streams, place: Place) -> str:
     event = streams.event(place)
     what = event.op.kind
-    if what == LAND:
+    if what in LANDING:
         what = f"{streams.event(streams.issue(place)).op.kind}, when it lands"
     return f"{_who(streams, place)}'s {what} (call {event.call}{_line(event.at)})"
 
@@ -209,7 +210,7 @@ def _who(streams: Streams, place: Place) -> str:
 def _before(streams: Streams, place: Place, who: str) -> str:
     """Say that an operation has not happened yet; of a landing, by what it was issued as."""
     kind = streams.event(place).op.kind
-    if kind == LAND:
+    if kind in LANDING:
         return f"before {who}'s {streams.event(streams.issue(place)).op.kind} has landed"
     return f"while {who} still stands before its {kind}"
 
@@ -220,7 +221,7 @@ def _last_wait(streams: Streams, place: Place, writer: int) -> Place | None:
     writer, _ = streams.issue((writer, 0))
     for at in range(index - 1, -1, -1):
         op = streams.events[actor][at].op
-        if op.kind == WAIT and op.cell is not None:
+        if op.kind in WAITING and op.cell is not None:
             history = streams.histories[op.cell.slot]
             changes = (*history.sets, *(change for change, _, _ in history.adds))
             if any(streams.issue(change)[0] == writer for change in changes):

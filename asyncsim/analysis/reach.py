@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from asyncsim.trace.columns import CONSUME, DEFERRED, HOW, KIND
-from asyncsim.trace.op import LAND, NOTIFY, PUT_SIGNAL, TEST, WAIT
+from asyncsim.trace.cells import ADDING, RISING, UPDATES
+from asyncsim.trace.columns import CONSUME, DEFERRED, among, done_as
+from asyncsim.trace.kinds import COMPARING, LANDING, SIGNALLING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -127,7 +128,7 @@ def _is_guarded(streams: Streams, history: History, first: int, second: int) -> 
         return False
     sure: int | None = None
     # A consuming wait comes twice, and waits before it takes.
-    waits = [(wait.place, 0, wait.event.op.amount) for wait in history.waits if wait.event.op.how in ("Ge", "Gt")]
+    waits = [(wait.place, 0, wait.event.op.amount) for wait in history.waits if wait.event.op.how in RISING]
     for place, takes, amount in sorted([*waits, *((place, 1, amount) for place, amount in taken)]):
         if not within(*place) or (taken and place[0] != taken[0][0][0]):
             continue
@@ -142,11 +143,12 @@ def _is_guarded(streams: Streams, history: History, first: int, second: int) -> 
 
 def _changes(steps: Steps) -> _Changes:
     taken = steps.flags & CONSUME != 0
-    issued = np.isin(steps.kind, (KIND[NOTIFY], KIND[PUT_SIGNAL])) & (steps.flags & DEFERRED == 0)
-    landed = (steps.kind == KIND[LAND]) & (steps.cell >= 0)
+    issued = among(SIGNALLING)[steps.kind] & (steps.flags & DEFERRED == 0)
+    landed = among(LANDING)[steps.kind] & (steps.cell >= 0)
     at = np.flatnonzero(issued | landed | taken)
     amount = steps.amount[at].astype(np.int64)
-    return _Changes(steps.cell[at], np.where(taken[at], -amount, amount), steps.how[at] == HOW["Set"], steps.call[at])
+    sets = done_as(UPDATES.keys() - ADDING)[steps.how[at]]
+    return _Changes(steps.cell[at], np.where(taken[at], -amount, amount), sets, steps.call[at])
 
 
 def _starts(world: World) -> Numbers:
@@ -218,7 +220,7 @@ def _look_at_sets(most: list[Numbers], changes: _Changes, sign: int, run: Record
 def _compared(run: Recorded, sign: int) -> list[Numbers]:
     """Return the most that each cell is compared with up to each boundary: that must lie in its range, too."""
     steps = run.steps
-    compared = np.flatnonzero(np.isin(steps.kind, (KIND[WAIT], KIND[TEST])))
+    compared = np.flatnonzero(among(COMPARING)[steps.kind])
     begins = np.searchsorted(steps.call[compared], np.arange(run.calls + 1))
     highest = np.full(run.world.cells + 1, LEAST)
     found = [highest]

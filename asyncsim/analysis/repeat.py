@@ -26,8 +26,9 @@ from asyncsim.analysis.order import order_of
 from asyncsim.analysis.races import races
 from asyncsim.analysis.reach import Recorded, guarded_cells, limit_of, values_of
 from asyncsim.analysis.streams import DOWN, UP, Streams
-from asyncsim.trace.columns import CONSUME, HOW, KIND, Columns
-from asyncsim.trace.op import JOIN, POLL, START, SYNC, TEST, WAIT
+from asyncsim.trace.cells import ADDING, UNSTABLE, UPDATES
+from asyncsim.trace.columns import CONSUME, Columns, among, done_as
+from asyncsim.trace.kinds import COMPARING, LINKING, POLLING, STARTING
 
 if TYPE_CHECKING:
     from asyncsim.analysis.precede import Order
@@ -81,7 +82,7 @@ def period_of(trace: Trace) -> Period | None:
     steps = columns.steps
     if not len(columns) or not sums_are_exact(trace.header.world, steps) or (np.diff(steps.call) < 0).any():
         return None
-    if (steps.kind == KIND[POLL]).any():
+    if among(POLLING)[steps.kind].any():
         return None  # what it waits for is in the data, and may differ from call to call
     values = values_of(trace.header.world, steps, calls)
     roles = _roles(columns)
@@ -105,7 +106,7 @@ def _roles(columns: Columns) -> Numbers:
         actor.name: (actor.rank,) for actor in columns.actors if not (actor.depth or actor.wire)
     }
     begun: Counter[tuple[str, int]] = Counter()
-    for at in np.flatnonzero(steps.kind == KIND[START]).tolist():
+    for at in np.flatnonzero(among(STARTING)[steps.kind]).tolist():
         op, call = columns[at].op, int(steps.call[at])
         begun[op.actor.name, call] += 1
         keys[op.link] = (*keys[op.actor.name], begun[op.actor.name, call])
@@ -122,7 +123,7 @@ def _state(columns: Columns, roles: Numbers, values: Numbers, call: int) -> list
     own = np.flatnonzero((steps.call == call) & (roles[steps.actor] >= 0))
     own = own[np.argsort(roles[steps.actor[own]], kind="stable")]
     cell = steps.cell[own]
-    relative = np.isin(steps.kind[own], (KIND[WAIT], KIND[TEST])) | (steps.how[own] == HOW["Set"])
+    relative = among(COMPARING)[steps.kind[own]] | done_as(UPDATES.keys() - ADDING)[steps.how[own]]
     amount = np.where(relative, steps.amount[own] - values[cell], steps.amount[own])
     taken = np.where(steps.flags[own] & CONSUME != 0, steps.amount[own], 0)
     operations = [roles[steps.actor[own]], steps.kind[own], steps.how[own], cell, steps.place[own], steps.flags[own]]
@@ -132,7 +133,7 @@ def _state(columns: Columns, roles: Numbers, values: Numbers, call: int) -> list
 def _links(columns: Columns, own: Numbers) -> Numbers:
     """Number the streams that are started and joined, and the meetings, as they come; they have new names in a call."""
     known: dict[str, int] = {}
-    linked = own[np.isin(columns.steps.kind[own], (KIND[START], KIND[JOIN], KIND[SYNC]))]
+    linked = own[among(LINKING)[columns.steps.kind[own]]]
     return np.array([known.setdefault(columns[at].op.link, len(known)) for at in linked.tolist()], np.int64)
 
 
@@ -181,7 +182,7 @@ def _only_credits(streams: Streams) -> bool:
         return False
     for history in streams.histories.values():
         ways = {wait.way for wait in history.waits}
-        exact = any(wait.event.op.how in ("Eq", "Ne") for wait in history.waits)
+        exact = any(wait.event.op.how in UNSTABLE for wait in history.waits)
         if history.sets or history.tests or exact or len(ways) > 1 or not ways <= {UP, DOWN}:
             return False
         if any(

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asyncsim.trace.columns import HOW, KIND
-from asyncsim.trace.op import NOTIFY, WAIT
+from asyncsim.trace.cells import FALLING, STRICT
+from asyncsim.trace.columns import among, done_as
+from asyncsim.trace.kinds import NOTIFYING, WAITING
 
 if TYPE_CHECKING:
     from asyncsim.trace.columns import Numbers, Steps
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 MOST_NUMBERS = 1 << 29
 """Vectors may take so many numbers, of four bytes; a kernel with more has no segments to speak of."""
 
-FALLING = (HOW["Le"], HOW["Lt"])
 """Comparisons that what is taken away makes true."""
 
 MOST_KEY = 1 << 62
@@ -86,9 +86,9 @@ def required_steps(
         return on_cell, on_cell
     by_cell = on_cell[np.argsort(steps.cell[on_cell], kind="stable")]
     slot, actor = steps.cell[by_cell], place.actor[by_cell]
-    waits, adds = steps.kind[by_cell] == KIND[WAIT], steps.kind[by_cell] == KIND[NOTIFY]
+    waits, adds = among(WAITING)[steps.kind[by_cell]], among(NOTIFYING)[steps.kind[by_cell]]
     how = steps.how[by_cell]
-    falling = waits & np.isin(how, FALLING)
+    falling = waits & done_as(FALLING)[how]
     down = np.zeros(len(start_of), bool)
     down[slot[falling]] = True
     if (down[slot[waits]] != falling[waits]).any():
@@ -106,7 +106,7 @@ def required_steps(
     first = np.searchsorted(slot, slot)
     sure = _running(np.where(adds & own, amount, 0), first)
     come = _running(np.where(foreign, amount, 0), first)
-    strict = np.isin(how[waits], (HOW["Gt"], HOW["Lt"]))
+    strict = done_as(STRICT)[how[waits]]
     need = amount[waits] + strict - (sign * start_of)[slot[waits]] - sure[waits]
     needing = need > 0
     need, cells = need[needing], slot[waits][needing]

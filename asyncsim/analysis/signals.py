@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from asyncsim.analysis.group import Suspect
 from asyncsim.analysis.precede import precedes, unordered
 from asyncsim.analysis.steady import constant, threats, undone
-from asyncsim.trace.op import SET
+from asyncsim.trace.cells import SET
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,9 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from asyncsim.analysis.deadlock import TOLD, line_of, listed, says
+from asyncsim.trace.cells import SYMBOLS
 from asyncsim.trace.finding import Finding, Side
-from asyncsim.trace.op import LOAD, NOTIFY, POLL, PUT_SIGNAL, REMOTE_LOAD, TEST, WAIT
-from asyncsim.trace.region import SYMBOLS
+from asyncsim.trace.kinds import LOADING, POLLING, SIGNALLING, TESTING, WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from asyncsim.analysis.streams import Place, Streams
     from asyncsim.trace.event import Event
 
-_LOOKS = (TEST, LOAD, REMOTE_LOAD, POLL)
+_LOOKS = TESTING | LOADING | POLLING
 _OFTEN = 3
 
 
@@ -61,7 +61,7 @@ def _spinning(streams: Streams, spins: list[tuple[Place, int]], steps: int) -> I
     for place, times in spins[:TOLD]:
         event = streams.event(place)
         op = event.op
-        seen = f", which holds {event.have}" if op.kind == TEST else ""
+        seen = f", which holds {event.have}" if op.kind in TESTING else ""
         often = f"{times} times in the last {steps} steps"
         yield f"{op.actor.title} spins{line_of(event)}: '{op}'{seen}, {often}{_writer(streams, event)}"
     if len(spins) > TOLD:
@@ -71,12 +71,12 @@ def _spinning(streams: Streams, spins: list[tuple[Place, int]], steps: int) -> I
 def _writer(streams: Streams, event: Event) -> str:
     """Say who changed last what a test looks at."""
     cell = event.op.cell
-    if event.op.kind != TEST or cell is None:
+    if event.op.kind not in TESTING or cell is None:
         return ""
     wrote = [
         each
         for each in streams.trace.events
-        if each.op.cell is not None and each.op.cell.slot == cell.slot and each.op.kind in (NOTIFY, PUT_SIGNAL)
+        if each.op.cell is not None and each.op.cell.slot == cell.slot and each.op.kind in SIGNALLING
     ]
     return f"; {says(wrote[-1])} wrote it last" if wrote else "; nobody has written it"
 
@@ -86,7 +86,7 @@ def _standing(streams: Streams, still: list[Place]) -> Iterator[str]:
         event = streams.event(place)
         op = event.op
         what = f"at '{op}'"
-        if op.kind == WAIT:
+        if op.kind in WAITING:
             what = f"and waits for {op.cell} {SYMBOLS[op.how]} {op.amount} (have {event.have})"
         yield f"{op.actor.title} did nothing meanwhile: it stands{line_of(event)} {what}"
     if len(still) > TOLD:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from asyncsim.analysis.guards import may_turn_false, sure_value
 from asyncsim.analysis.precede import extent, may_be_current, most_credits, precedes, precedes_reaching
 from asyncsim.analysis.streams import ALWAYS, NEVER
+from asyncsim.trace.cells import UNSTABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +56,7 @@ def undone(streams: Streams, order: Order, wait: Wait) -> tuple[Place, bool] | N
     """
     op = wait.event.op
     epochs = streams.histories[wait.slot].epochs
-    if wait.way in (ALWAYS, NEVER) or (len(epochs) == 1 and op.how not in ("Eq", "Ne")):
+    if wait.way in (ALWAYS, NEVER) or (len(epochs) == 1 and op.how not in UNSTABLE):
         return None
     passable = False
     for epoch in epochs:

@@ -18,10 +18,11 @@ from itertools import accumulate
 from math import inf
 from typing import TYPE_CHECKING
 
+from asyncsim.trace.cells import ADDING
 from asyncsim.trace.event import DEADLOCK
+from asyncsim.trace.kinds import CHANGING, EFFECTS, EXCHANGING, QUEUED, QUIETING, SIGNALLING, TESTING, WAITING
 from asyncsim.trace.landing import index_of
 from asyncsim.trace.late import model_of
-from asyncsim.trace.op import LAND, NOTIFY, PUT_SIGNAL, QUEUED, QUIET, SET, TEST, WAIT
 
 if TYPE_CHECKING:
     from asyncsim.trace.event import Event, Trace
@@ -255,24 +256,28 @@ class Streams:
         stream = self.events[number]
         place = (number, len(stream))
         stream.append(event)
-        if op.kind == QUIET:
+        if op.kind in QUIETING:
             self._quiets[number].append(place[1])
-        if op.cell is None or (op.deferred and op.kind in (NOTIFY, PUT_SIGNAL)):
+        if op.cell is None or (op.deferred and op.kind in SIGNALLING):
             return
         history = self._history(op.cell)
         epoch = history.epochs[-1]
-        if op.kind == TEST:
+        if op.kind in TESTING:
             history.tests.append(Wait(place, event, epoch))
-        elif op.kind == WAIT:
+        elif op.kind in WAITING:
             history.waits.append(Wait(place, event, None if pending else epoch))
             if op.consume:
                 self._add(history, epoch, place, -op.amount)
-        elif op.how == SET:
-            epoch.closer = place
-            history.sets.append(place)
-            history.epochs.append(Epoch(self._next_epoch(), op.cell.slot, op.amount, place))
-        elif op.kind in (NOTIFY, PUT_SIGNAL, LAND):
+        if op.kind not in CHANGING:
+            return
+        if op.how in ADDING and op.kind not in EXCHANGING:
             self._add(history, epoch, place, op.amount)
+            return
+        # What is no sum has to be ordered with all else; so what it leaves is the same in every schedule.
+        base, _ = EFFECTS[op.kind](history.final, op)
+        epoch.closer = place
+        history.sets.append(place)
+        history.epochs.append(Epoch(self._next_epoch(), op.cell.slot, base, place))
 
     def _look_through_own_sets(self) -> None:
         """Where writes are forwarded, a wait sees its own pending Sets: move it to the epoch they will open."""

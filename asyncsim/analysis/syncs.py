@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.op import WAIT
+from asyncsim.trace.kinds import WAITING
 
 if TYPE_CHECKING:
     from asyncsim.analysis.edges import Edges
@@ -99,7 +99,7 @@ def synchronising(streams: Streams, guards: Guards, edges: Edges, dependants: De
         for index, event in enumerate(streams.events[actor]):
             place = (actor, index)
             sync = Sync(place, needs=needs_of.get(place, ()))
-            if event.op.cell is not None and event.op.kind == WAIT:
+            if event.op.cell is not None and event.op.kind in WAITING:
                 sync.slot, sync.guard = event.op.cell.slot, tuple(guards.goals[place].items())
             for step in landings.get(place, ()):
                 if step in changes:

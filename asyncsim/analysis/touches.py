@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from asyncsim.trace.conflict import present_accesses
-from asyncsim.trace.op import POLL
+from asyncsim.trace.kinds import POLLING
 from asyncsim.trace.region import READ
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def entries_of(streams: Streams) -> Iterator[Entry]:
     for actor, stream in enumerate(streams.events):
         rank = streams.actors[actor].rank
         for index, event in enumerate(stream):
-            if event.op.kind != POLL:
+            if event.op.kind not in POLLING:
                 for access, eyes in _accesses(event.op):
                     if access.region.spans:
                         yield Entry((actor, index), access, rank, eyes)

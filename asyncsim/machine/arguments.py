@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from asyncsim.trace.cells import ATOMIC_ADD, SET
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.op import ATOMIC_ADD, SET
 from asyncsim.trace.region import WRITE, Cell, Condition, Region
 from asyncsim.trace.world import OutsideView, SignalView, WindowView
 

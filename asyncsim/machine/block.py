@@ -15,8 +15,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.machine.arguments import change_of, check_condition, shown
+from asyncsim.trace.cells import ATOMIC_ADD
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.op import ATOMIC_ADD, NOTIFY, STORES, WAIT, Op
+from asyncsim.trace.kinds import NOTIFY, STORES, WAIT
+from asyncsim.trace.op import Op
 from asyncsim.trace.region import Cell, Condition
 
 if TYPE_CHECKING:

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from asyncsim.trace.cells import ATOMIC_ADD
 from asyncsim.trace.edit import BARRIER, DROP, SKIP
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.op import ATOMIC_ADD, FENCE, KINDS, NOTIFY, PUT, PUT_SIGNAL, QUIET, WAIT, Op
+from asyncsim.trace.kinds import CARRYING, FENCING, KINDS, NOTIFY, PUT, QUIETING, SIGNALLING, WAITING
+from asyncsim.trace.op import Op
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -117,7 +119,7 @@ class Editor:
         """Return what is left of an operation whose waiting or notifying is taken away; None: nothing."""
         if op.consume:
             return Op(op.actor, NOTIFY, (), op.cell, ATOMIC_ADD, -op.amount, call=op.call, deferred=self._deferred)
-        if op.kind == PUT_SIGNAL:
+        if op.kind in CARRYING:
             return Op(
                 op.actor, PUT, op.accesses, payload=op.payload, call=op.call, late=op.late, deferred=op.deferred,
                 adapter=op.adapter,
@@ -176,7 +178,7 @@ class Editor:
             meeting.close()
 
 
-_OBJECTS = {SKIP: (WAIT, QUIET, FENCE), DROP: (NOTIFY, PUT_SIGNAL), BARRIER: ()}
+_OBJECTS = {SKIP: WAITING | QUIETING | FENCING, DROP: SIGNALLING, BARRIER: frozenset[str]()}
 """The kinds of operations that an edit takes away. A poll stays: what it returns would not be what it waited for."""
 
 

@@ -6,30 +6,11 @@ under which it lands later.
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any
 
+from asyncsim.trace.cells import ATOMIC_ADD, COMPARE
 from asyncsim.trace.guest import is_ctrl_c
-from asyncsim.trace.op import (
-    ATOMIC_ADD,
-    FENCE,
-    GET,
-    JOIN,
-    LOAD,
-    NOTIFY,
-    POLL,
-    PUT,
-    PUT_SIGNAL,
-    QUIET,
-    REMOTE_LOAD,
-    REMOTE_STORE,
-    SET,
-    START,
-    STORE,
-    SYNC,
-    TEST,
-    WAIT,
-)  # fmt: skip
+from asyncsim.trace.kinds import CARRYING, COPYING, EFFECTS, KINDS, NOTIFY, POLLING, READING, STORING, WAIT
 from asyncsim.trace.region import ADD, READ
 
 if TYPE_CHECKING:
@@ -39,53 +20,31 @@ if TYPE_CHECKING:
     from asyncsim.trace.op import Op
     from asyncsim.trace.region import Cell
 
-COMPARE: dict[str, Callable[[int, int], bool]] = {
-    "Eq": operator.eq,
-    "Ne": operator.ne,
-    "Gt": operator.gt,
-    "Ge": operator.ge,
-    "Lt": operator.lt,
-    "Le": operator.le,
-}
-
 
 class CellOverflow(Exception):  # noqa: N818 - not an error of the caller: the run ends with a finding
     """A cell would leave its integer range, and its signal was not declared ``wrap=True``."""
 
 
-def change_cell(memory: Memory, cell: Cell, how: str, amount: int) -> None:
-    """Add to a cell, or set it.
+def change_cell(memory: Memory, op: Op, cell: Cell) -> Any:  # noqa: ANN401 - by kind
+    """Do to a cell what the row of the operation's kind says, and return what its actor gets.
 
     Args:
         memory: of the run.
-        cell: the cell that is changed.
-        how: `AtomicAdd` or `Set`.
-        amount: what is added or set; may be negative.
+        op: an operation on a cell; a wait has passed.
+        cell: its cell.
 
     Raises:
         CellOverflow: it would leave its range, and its signal does not wrap.
 
     """
-    value = amount if how == SET else memory.cells[cell.slot] + amount
+    held = memory.cells[cell.slot]
+    value, result = EFFECTS[op.kind](held, op)
     if not cell.low <= value <= cell.high:
         if not cell.wrap:
             raise CellOverflow
         value = cell.wrapped(value)
     memory.cells[cell.slot] = value
-
-
-def consume(memory: Memory, op: Op) -> int:
-    """Subtract what a consuming wait waited for, and return what the cell held before.
-
-    Args:
-        memory: of the run.
-        op: a wait that has passed.
-
-    """
-    assert op.cell is not None  # noqa: S101 - for the type checker: a wait has a cell
-    seen = memory.cells[op.cell.slot]
-    change_cell(memory, op.cell, ATOMIC_ADD, -op.amount)
-    return seen
+    return result
 
 
 def satisfied(op: Op, tile: Tile) -> bool:
@@ -126,30 +85,19 @@ class Immediate:
     @property
     def table(self) -> dict[str, Callable[[Op], Any]]:
         """What an operation of each kind does; made when asked, or memory would wait for the garbage collector."""
-        return {
-            LOAD: self._load,
-            REMOTE_LOAD: self._load,
-            STORE: self._store,
-            REMOTE_STORE: self._store,
-            GET: self._copy,
-            PUT: self._copy,
-            NOTIFY: self._notify,
-            WAIT: self._wait,
-            TEST: self.passes,
-            PUT_SIGNAL: self._put_signal,
-            POLL: self._load,
-            FENCE: _nothing,
-            QUIET: _nothing,
-            START: _nothing,
-            JOIN: _nothing,
-            SYNC: _nothing,
-        }
+        table: dict[str, Callable[[Op], Any]] = dict.fromkeys(KINDS, _nothing)
+        table |= dict.fromkeys(READING, self._load)
+        table |= dict.fromkeys(STORING, self._store)
+        table |= dict.fromkeys(COPYING, self._copy)
+        table |= dict.fromkeys(EFFECTS, self._change)
+        table |= dict.fromkeys(CARRYING, self._copy_and_change)
+        return table | {NOTIFY: self._notify, WAIT: self._wait}
 
     def passes(self, op: Op) -> bool:
         """Say whether a wait, poll or quiet can go on now."""
         if op.cell is not None:
             return COMPARE[op.how](self._cells[op.cell.slot], op.amount)
-        if op.kind == POLL:
+        if op.kind in POLLING:
             return satisfied(op, self.peek(op))
         return True
 
@@ -188,23 +136,28 @@ class Immediate:
             self._write(target.region, tile)
         return tile
 
+    def _change(self, op: Op) -> Any:  # noqa: ANN401 - by kind
+        return change_cell(self._memory, op, op.cell)  # type: ignore[arg-type]  # the kind has a cell
+
+    def _copy_and_change(self, op: Op) -> Tile:
+        tile = self._copy(op)
+        self._change(op)
+        return tile
+
+    # Every other step is a notify or a wait: here without the calls that their rows take.
+
     def _notify(self, op: Op) -> None:
         cell, cells = op.cell, self._cells
         assert cell is not None  # noqa: S101 - for the type checker: a notify has a cell
-        if op.how != SET:  # as `change_cell` does, here without a call: every other step is one of these
+        if op.how == ATOMIC_ADD:
             value = cells[cell.slot] + op.amount
             if cell.low <= value <= cell.high:
                 cells[cell.slot] = value
                 return
-        change_cell(self._memory, cell, op.how, op.amount)
-
-    def _put_signal(self, op: Op) -> Tile:
-        tile = self._copy(op)
-        self._notify(op)
-        return tile
+        self._change(op)
 
     def _wait(self, op: Op) -> int | None:
-        return consume(self._memory, op) if op.consume else None
+        return self._change(op) if op.consume else None
 
 
 def _nothing(op: Op) -> None:

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from asyncsim.machine.effect import CellOverflow
 from asyncsim.machine.pick import picks
 from asyncsim.trace.event import COMPLETE, DEADLOCK, OVERFLOW, STEP_LIMIT
-from asyncsim.trace.op import JOIN, POLL, QUIET, SYNC, WAIT, Op
+from asyncsim.trace.kinds import BLOCKING, JOINING, MEETING, WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from asyncsim.machine.memory import Memory, Tile
     from asyncsim.machine.pick import Scheduler
+    from asyncsim.trace.op import Op
     from asyncsim.trace.world import Actor
 
 
@@ -113,7 +114,7 @@ class Gate:
         """
         ready = self._ready
         if op is not None:
-            if op.kind in _BLOCKING:
+            if op.kind in BLOCKING:
                 self._stand(op)
             elif op.actor is self._going:
                 ready[self._gap] = op
@@ -160,7 +161,7 @@ class Gate:
     def pending(self) -> list[Op]:
         """Return what stands at the gate, in the order of actors."""
         blocked = [op for waits in self._waits.values() for op in waits] + self._parked
-        ready = [op for op in self._ready if op.kind != WAIT and op.kind not in _PARKING]
+        ready = [op for op in self._ready if op.kind not in BLOCKING]
         return sorted(ready + blocked, key=lambda op: op.actor.order)
 
     def _close_gap(self) -> None:
@@ -171,7 +172,7 @@ class Gate:
 
     def _stand(self, op: Op) -> None:
         """Let an actor stand here with an operation that may have to wait."""
-        if op.kind == WAIT:
+        if op.kind in WAITING:
             slot = op.cell.slot  # type: ignore[union-attr]  # a wait has a cell
             self._waits.setdefault(slot, []).append(op)
             if self._passes(op):
@@ -180,7 +181,7 @@ class Gate:
                 self._close_gap()
             return
         self._parked.append(op)
-        if op.kind == SYNC:
+        if op.kind in MEETING:
             self._synced[op.link] = self._synced.get(op.link, 0) + 1
         self._look_at_parked()
 
@@ -198,7 +199,7 @@ class Gate:
         """End the run: a cell would have left its range."""
         self.ending = OVERFLOW
         self._close_gap()
-        if op.kind == WAIT:
+        if op.kind in WAITING:
             self._waits[op.cell.slot].remove(op)  # type: ignore[union-attr]  # a wait has a cell
         if self._observer is not None:
             self._observer(op, None)
@@ -213,7 +214,7 @@ class Gate:
 
     def _recheck(self, waits: list[Op], chosen: Op) -> None:
         """Wake the waits of a cell that now pass, and park again those that no longer do."""
-        if chosen.kind == WAIT:
+        if chosen.kind in WAITING:
             waits.remove(chosen)
         passes = self._passes
         for op in waits:
@@ -226,9 +227,9 @@ class Gate:
             self._place(op, ready=self._may_go_on(op))
 
     def _may_go_on(self, op: Op) -> bool:
-        if op.kind == JOIN:
+        if op.kind in JOINING:
             return op.link in self._finished
-        if op.kind == SYNC:
+        if op.kind in MEETING:
             return self._synced[op.link] >= op.amount
         return self._effects.passes(op)
 
@@ -244,6 +245,5 @@ class Gate:
             del self._orders[at], self._ready[at]
 
 
-_PARKING = frozenset((JOIN, SYNC, QUIET, POLL))
+_PARKING = BLOCKING - WAITING
 """What can block, besides a wait."""
-_BLOCKING = _PARKING | {WAIT}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.op import POLL, WAIT
+from asyncsim.trace.kinds import POLLING, WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from asyncsim.machine.gate import Effects
     from asyncsim.trace.op import Op
+
+
+_MET = WAITING | POLLING
 
 
 class Onward:
@@ -43,15 +46,15 @@ class Onward:
         if self._effects.passes(op):
             self._count(op)
             return True
-        if op.kind not in (WAIT, POLL) or self._count(op) <= self._passed.get(op.actor.name, 0):
+        if op.kind not in _MET or self._count(op) <= self._passed.get(op.actor.name, 0):
             return False
-        if op.kind == POLL:
+        if op.kind in POLLING:
             op.payload = _anything  # it is asked once more as the poll goes on
         return True
 
     def _count(self, op: Op) -> int:
         """Return the number of this wait or poll among its actor's, from 1."""
-        if op.kind not in (WAIT, POLL):
+        if op.kind not in _MET:
             return 0
         number, last = self._met.get(op.actor.name, (0, None))
         if last is not op:

@@ -9,7 +9,8 @@ from asyncsim.machine.member import Member
 from asyncsim.machine.operation import operation
 from asyncsim.machine.stream import Stream, StreamBarrier
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.op import JOIN, START, SYNC, Op
+from asyncsim.trace.kinds import JOIN, START, SYNC
+from asyncsim.trace.op import Op
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator

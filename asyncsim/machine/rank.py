@@ -28,9 +28,9 @@ from asyncsim.machine.arguments import (
 from asyncsim.machine.block import ORDERS, cells_of, conditions_of, notifies, waits
 from asyncsim.machine.operation import operation
 from asyncsim.machine.parent import Parent
+from asyncsim.trace.cells import ATOMIC_ADD
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.op import (
-    ATOMIC_ADD,
+from asyncsim.trace.kinds import (
     FENCE,
     GET,
     LOAD,
@@ -46,10 +46,8 @@ from asyncsim.trace.op import (
     TEST,
     WAIT,
     WHOLE_RANK,
-    Op,
-    op_on_cell,
-    op_on_data,
-)  # fmt: skip
+)
+from asyncsim.trace.op import Op, op_on_cell, op_on_data
 from asyncsim.trace.region import READ, Cell, Condition, Region
 
 if TYPE_CHECKING:

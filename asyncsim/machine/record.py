@@ -11,8 +11,8 @@ from asyncsim.trace.columns import Columns
 from asyncsim.trace.digest import check_nesting
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import Collective, Event
+from asyncsim.trace.kinds import POLLING
 from asyncsim.trace.landing import index_of
-from asyncsim.trace.op import POLL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -139,7 +139,7 @@ class Recorder:
     def pending(self, op: Op) -> Event:
         """Describe an operation that still stands at the gate; of a poll, with what it refuses."""
         have = None if op.cell is None else self._seen(op)
-        data = self._peek(op).tobytes() if op.kind == POLL else None
+        data = self._peek(op).tobytes() if op.kind in POLLING else None
         return Event(None, op, *self._where(op), data, have)
 
     def _where(self, op: Op) -> tuple[int, str, Site]:

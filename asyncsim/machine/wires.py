@@ -6,29 +6,25 @@ from collections import defaultdict
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.machine.effect import COMPARE, change_cell, consume, satisfied
-from asyncsim.trace.landing import QUIETED, Landing, Unquiet, covers, fetched_first, goes_first, landings_of, same_place
-from asyncsim.trace.op import (
-    FENCE,
+from asyncsim.machine.effect import change_cell, satisfied
+from asyncsim.trace.cells import APPLY, COMPARE, SET
+from asyncsim.trace.kinds import (
+    CHANGING,
+    COMPARING,
+    EFFECTS,
+    FENCING,
     FETCH,
-    GET,
+    FETCHING,
     KINDS,
     LAND,
-    LOAD,
-    NOTIFY,
-    POLL,
-    PUT,
-    PUT_SIGNAL,
-    QUIET,
-    REMOTE_LOAD,
-    REMOTE_STORE,
-    SET,
-    STORE,
-    TEST,
-    WAIT,
+    LATER,
+    POLLING,
+    QUIETING,
+    READING,
     WHOLE_RANK,
-    Op,
-)  # fmt: skip
+)
+from asyncsim.trace.landing import QUIETED, Landing, Unquiet, covers, fetched_first, goes_first, landings_of, same_place
+from asyncsim.trace.op import Op
 from asyncsim.trace.region import READ
 
 if TYPE_CHECKING:
@@ -98,9 +94,9 @@ class Wires:
     def passes(self, op: Op) -> bool:
         """Say whether a wait, poll or quiet can go on now, in the eyes of its actor."""
         own = self._pending.get(op.actor.order, ())
-        if op.kind == QUIET:
+        if op.kind in QUIETING:
             return not own and (op.link != WHOLE_RANK or not any(self._of_rank(op.actor.rank)))
-        if op.kind == POLL:
+        if op.kind in POLLING:
             return satisfied(op, self.peek(op))
         cell = op.cell
         assert cell is not None  # noqa: S101 - for the type checker: a wait has a cell
@@ -115,20 +111,20 @@ class Wires:
             return self._land(op)
         index = self._issued.get(op.actor.order, 0)
         self._issued[op.actor.order] = index + 1
-        if kind in (LOAD, REMOTE_LOAD, POLL):
+        if kind in READING:
             return self._view(op.accesses[0].region, op.actor)
-        if kind == WAIT:
+        if kind in LATER:
+            return self._issue(op, index)
+        if op.cell is not None:
+            if kind in CHANGING:
+                return change_cell(self._memory, op, op.cell)
             seen = self.seen(op)
             if op.consume:
-                consume(self._memory, op)
-            return seen
-        if kind == TEST:
-            return COMPARE[op.how](self.seen(op), op.amount)
-        if kind in (FENCE, QUIET):
+                change_cell(self._memory, op, op.cell)
+            return EFFECTS[kind](seen, op)[1]
+        if kind in FENCING or kind in QUIETING:
             self._generation[op.actor.order] = self._generation.get(op.actor.order, 0) + 1
             self._unquiet[op.actor.order] = self._unquiet.get(op.actor.order, QUIETED).after(op, ())
-        elif kind in (STORE, REMOTE_STORE, PUT, GET, PUT_SIGNAL, NOTIFY):
-            return self._issue(op, index)
         return None
 
     def fresh(self) -> list[Op]:
@@ -172,7 +168,7 @@ class Wires:
     def _may_go(self, pending: _Pending, older: list[_Pending]) -> bool:
         """Apply L1 to L6; `older` are the pending ones that its actor issued before it."""
         landing, model = pending.landing, self._model
-        if pending.op.kind == FETCH:
+        if pending.op.kind in FETCHING:
             return not any(fetched_first(other.landing, landing, model) for other in older)
         if any(other in older for other in pending.data):  # L1
             return False
@@ -192,12 +188,12 @@ class Wires:
         """Yield what all streams of a rank have under way."""
         return chain.from_iterable(self._beside[rank])
 
-    def _land(self, op: Op) -> Tile | None:
+    def _land(self, op: Op) -> Any:  # noqa: ANN401 - the tile of data
         """Take one step of a wire: fetch, or land."""
         pending = self._by_wire[op.actor.order]
         landing = pending.landing
         self._stirred.add(pending.issuer.rank)
-        if op.kind == FETCH:
+        if op.kind in FETCHING:
             tile = self._view(op.accesses[0].region, pending.issuer)
             pending.tile = _part(tile, op.accesses[0].region)
             assert landing.access is not None  # noqa: S101 - for the type checker: what is fetched lands as data
@@ -207,8 +203,7 @@ class Wires:
         self._pending[pending.issuer.order].remove(pending)
         del self._by_wire[op.actor.order]
         if landing.cell is not None:
-            change_cell(self._memory, landing.cell, landing.how, landing.amount)
-            return None
+            return change_cell(self._memory, op, landing.cell)
         assert landing.access is not None  # noqa: S101 - for the type checker: data or signal
         assert pending.tile is not None  # noqa: S101 - fixed at the issue, or fetched
         self._memory.deposit(landing.access, pending.tile)
@@ -219,12 +214,11 @@ class Wires:
         cell = op.cell
         assert cell is not None  # noqa: S101 - for the type checker: the caller knows
         value = self._memory.cells[cell.slot]
-        if self._model.forwarding and op.kind in (WAIT, TEST):
+        if self._model.forwarding and op.kind in COMPARING:
             for pending in self._pending.get(op.actor.order, ()):
                 landing = pending.landing
                 if landing.cell is not None and landing.cell.slot == cell.slot and not landing.queued:
-                    value = landing.amount if landing.how == SET else value + landing.amount
-                    value = cell.wrapped(value)
+                    value = cell.wrapped(APPLY[landing.how](value, landing.amount))
         return value
 
     def peek(self, op: Op) -> Tile:

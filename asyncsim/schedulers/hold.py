@@ -7,35 +7,14 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.op import (
-    GET,
-    KINDS,
-    LAND,
-    LOAD,
-    NOTIFY,
-    POLL,
-    PUT,
-    PUT_SIGNAL,
-    REMOTE_LOAD,
-    REMOTE_STORE,
-    STORE,
-    TEST,
-    WAIT,
-)  # fmt: skip
+from asyncsim.trace.kinds import KINDS
 
 if TYPE_CHECKING:
     from asyncsim.trace.op import Op
 
 VERBS = {
-    "loaded": (LOAD, REMOTE_LOAD),
-    "stored": (STORE, REMOTE_STORE),
-    "got": (GET,),
-    "put": (PUT, PUT_SIGNAL),
-    "notified": (NOTIFY, PUT_SIGNAL),
-    "waited": (WAIT,),
-    "tested": (TEST,),
-    "polled": (POLL,),
-    "landed": (LAND,),
+    verb: tuple(name for name, row in KINDS.items() if verb in row.done)
+    for verb in dict.fromkeys(verb for row in KINDS.values() for verb in row.done)
 }
 """What a rank *has done*, own and remote alike. (A kind by name, ``its remote_load``, is exactly that kind.)
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.fifo import Fifo
+from asyncsim.trace.cells import SYMBOLS
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.op import NOTIFY, PUT_SIGNAL, SET, TEST, WAIT
-from asyncsim.trace.region import SYMBOLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -15,25 +15,47 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from asyncsim.trace.cells import HOWS
 from asyncsim.trace.event import Digest, Event
-from asyncsim.trace.op import KINDS, Op
+from asyncsim.trace.kinds import KINDS
+from asyncsim.trace.op import Op
 from asyncsim.trace.values import INLINE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from asyncsim.trace.event import Site
     from asyncsim.trace.region import Access, Cell
     from asyncsim.trace.world import Actor
 
-KIND = {kind: number for number, kind in enumerate(KINDS)}
-HOWS = ("", "AtomicAdd", "Set", "Eq", "Ne", "Gt", "Ge", "Lt", "Le")
-HOW = {how: number for number, how in enumerate(HOWS)}
+_KINDS = tuple(KINDS)
+_KIND = {kind: number for number, kind in enumerate(_KINDS)}
+_HOW = {how: number for number, how in enumerate(HOWS)}
 CONSUME, LATE, RELAXED, DEFERRED, UNWRITTEN, SEEN, ADAPTER = (1 << bit for bit in range(7))
 """Bits of a step's flags; `SEEN`: it has a cell's value."""
 _DIGEST = 8
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
+
+
+def among(kinds: Collection[str]) -> Numbers:
+    """Return an array of booleans that `Steps.kind` selects from: of each step whether it is of one of these kinds.
+
+    Args:
+        kinds: of `asyncsim.trace.kinds.KINDS`.
+
+    """
+    return np.array([kind in kinds for kind in KINDS])
+
+
+def done_as(hows: Collection[str]) -> Numbers:
+    """Return the same for `Steps.how`.
+
+    Args:
+        hows: names of updates or comparisons.
+
+    """
+    return np.array([how in hows for how in HOWS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +64,8 @@ class Steps:
 
     Args:
         actor: the number of the actor, as `Columns.actors` lists them.
-        kind: of the operation, by its number in `KIND`.
-        how: by its number in `HOW`.
+        kind: of the operation, by its number in the table of kinds: see `among`.
+        how: by its number in the table of updates and comparisons: see `done_as`.
         amount: of a notify, wait or test.
         place: the accesses, by their number in `Columns.places`; -1: none.
         cell: the slot of the cell; -1: none.
@@ -124,8 +146,8 @@ class Columns(Sequence[Event]):
             number = self._numbers[actor.order] = len(self.actors)
             self.actors.append(actor)
         self._actor.append(number)
-        self._kind.append(KIND[op.kind])
-        self._how.append(HOW[op.how])
+        self._kind.append(_KIND[op.kind])
+        self._how.append(_HOW[op.how])
         try:
             self._amount.append(op.amount)
         except OverflowError:
@@ -201,7 +223,7 @@ class Columns(Sequence[Event]):
         flags, place, slot = self._flags[step], self._place[step], self._cell[step]
         op = Op(
             self.actors[self._actor[step]],
-            KINDS[self._kind[step]],
+            _KINDS[self._kind[step]],
             self.places[place] if place >= 0 else (),
             self.cells[slot] if slot >= 0 else None,
             HOWS[self._how[step]],

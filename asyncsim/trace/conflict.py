@@ -9,7 +9,8 @@ from __future__ import annotations
 from itertools import product, starmap
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.op import ATOMIC_ADD, LAND, LOCAL, NOTIFY, PUT_SIGNAL, SET, WAIT
+from asyncsim.trace.cells import SET, updates_commute
+from asyncsim.trace.kinds import CHANGING, EXCHANGING, LANDING, LOCAL, SIGNALLING
 from asyncsim.trace.region import READ, WRITE, adds_commute, spans_overlap
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def changes_commute(a: Op, b: Op) -> bool:
 
     """
     if a.cell is not None:
-        return a.how == b.how == ATOMIC_ADD
+        return updates_commute(a.how, b.how)
     return adds_commute(a.accesses[0], b.accesses[0])
 
 
@@ -88,7 +89,7 @@ def present_accesses(op: Op, *, own: bool) -> tuple[Access, ...]:
         own: whether its own rank looks; else a peer does.
 
     """
-    if op.kind == LAND and op.link == LOCAL:
+    if op.kind in LANDING and op.link == LOCAL:
         return () if own else op.accesses
     if not op.deferred:
         return op.accesses
@@ -104,22 +105,24 @@ def stores_locally(op: Op) -> bool:
 
 
 def _lands_remotely(op: Op) -> bool:
-    return op.kind == LAND and op.link != LOCAL
+    return op.kind in LANDING and op.link != LOCAL
 
 
 def _present(op: Op) -> bool:
     """Say whether an operation meets its cell at its own step, and not when it lands."""
-    return not (op.deferred and op.kind in (NOTIFY, PUT_SIGNAL))
+    return not (op.deferred and op.kind in SIGNALLING)
 
 
 def _cells_conflict(a: Op, b: Op) -> bool:
     if not (_present(a) and _present(b)):
         return False
-    changes_a, changes_b = (op.kind in (NOTIFY, PUT_SIGNAL, LAND) for op in (a, b))
+    changes_a, changes_b = (op.kind in CHANGING for op in (a, b))
+    if a.kind in EXCHANGING or b.kind in EXCHANGING:
+        return True
     if changes_a and changes_b:
         if a.how == SET and b.how == SET:
             return a.amount != b.amount
-        return not a.how == b.how == ATOMIC_ADD
+        return not updates_commute(a.how, b.how)
     if changes_a or changes_b:
         return True
-    return (a.kind == WAIT and a.consume) or (b.kind == WAIT and b.consume)
+    return a.consume or b.consume

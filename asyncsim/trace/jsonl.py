@@ -48,7 +48,7 @@ from uuid import uuid4
 from asyncsim.trace.declare import WORLD, Window
 from asyncsim.trace.jsonl_header import FORMAT
 from asyncsim.trace.jsonl_read import FOOTER, HEADER, STEP, read_trace
-from asyncsim.trace.op import LAND, NOTIFY, PUT_SIGNAL, SYNC, TEST, WAIT
+from asyncsim.trace.kinds import KINDS
 from asyncsim.trace.packed import open_for_writing
 from asyncsim.trace.strict import json_text
 from asyncsim.trace.values import dtype_name, encode_data, encode_number
@@ -217,8 +217,9 @@ def step_fields(event: Event) -> dict[str, Any]:
     """Return the fields of a step, or of an operation that was pending at the end."""
     op = event.op
     cell = op.cell
+    amount = KINDS[op.kind].amount if cell is not None or not op.accesses else ""
     value: Any = None
-    if op.kind == NOTIFY or (op.kind == LAND and cell is not None):
+    if amount == "value":
         value = op.amount
     elif event.data is not None:
         value = encode_data(event.data, op.accesses[-1].region.dtype)
@@ -228,14 +229,14 @@ def step_fields(event: Event) -> dict[str, Any]:
         "call": event.call,
         "op": op.kind,
         "link": op.link,
-        "parties": op.amount if op.kind == SYNC else None,
+        "parties": op.amount if amount == "parties" else None,
         "how": op.how,
         "accesses": [_access(access) for access in op.accesses],
         "cell": None if cell is None else {"signal": cell.signal, "owner": cell.owner, "index": list(cell.index)},
     }
     rest = {
-        "need": op.amount if op.kind in (WAIT, TEST) else None,
-        "amount": op.amount if op.kind == PUT_SIGNAL else None,
+        "need": op.amount if amount == "need" else None,
+        "amount": op.amount if amount == "amount" else None,
         "have": event.have,
         "consume": op.consume,
         "late": op.late,

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
+from asyncsim.trace.kinds import FENCING, FETCH, FETCHING, JOINING, LAND, MEETING, QUIETING, STARTING
 from asyncsim.trace.landing import QUIETED, Landing, Unquiet, landings_of
-from asyncsim.trace.op import FENCE, FETCH, JOIN, LAND, QUIET, START, SYNC
 from asyncsim.trace.strict import BadFieldError, shown
 
 if TYPE_CHECKING:
@@ -119,16 +119,16 @@ class Actors:
 
     def check_link(self, op: Op) -> None:
         """Refuse a start, join or sync that cannot be."""
-        if op.kind == SYNC:
+        if op.kind in MEETING:
             self._check_meeting(op)
             return
         found = _STREAM.fullmatch(op.link)
         if found is None or found["parent"] != op.actor.name:
             raise BadFieldError(f"actor {op.actor.name} has no stream {shown(op.link)}; its streams are called N.1, …")
         op.actor.stream(int(found["number"]))
-        if op.kind == START and op.link in self._tasks:
+        if op.kind in STARTING and op.link in self._tasks:
             raise BadFieldError(f"stream {op.link} was started before")
-        if op.kind == JOIN and (op.link not in self._tasks or op.link in self._joined):
+        if op.kind in JOINING and (op.link not in self._tasks or op.link in self._joined):
             raise BadFieldError(f"stream {op.link} is not running")
 
     def _check_meeting(self, op: Op) -> None:
@@ -151,11 +151,11 @@ class Actors:
             return
         index = self._issued.get(name, 0)
         self._issued[name] = index + 1
-        if op.kind == START:
+        if op.kind in STARTING:
             self._tasks[op.link] = op.actor.stream(int(op.link.rpartition(".")[2]))
-        elif op.kind == JOIN:
+        elif op.kind in JOINING:
             self._joined.add(op.link)
-        elif op.deferred or op.kind in (FENCE, QUIET):
+        elif op.deferred or op.kind in FENCING or op.kind in QUIETING:
             self._count_pieces(op)
             self._issue(op, index)
 
@@ -168,7 +168,7 @@ class Actors:
             self._wires |= {landing.actor.name: Wire(landing, op.call) for landing in landings}
 
     def _moved(self, name: str, op: Op) -> None:
-        if op.kind == FETCH:
+        if op.kind in FETCHING:
             self._wires[name].fetched = True
         else:
             del self._wires[name]

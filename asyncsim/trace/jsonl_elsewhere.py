@@ -18,9 +18,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from asyncsim.trace.cells import ATOMIC_ADD
 from asyncsim.trace.event import COMPLETE
+from asyncsim.trace.kinds import COPYING, READING, SIGNALLING
 from asyncsim.trace.layout import SignalLayout, WindowLayout
-from asyncsim.trace.op import ATOMIC_ADD, GET, LOAD, NOTIFY, POLL, PUT, PUT_SIGNAL, REMOTE_LOAD
 from asyncsim.trace.region import READ, WRITE
 from asyncsim.trace.strict import MAX_RANKS, Fields
 
@@ -34,8 +35,6 @@ _HEADER: dict[str, Any] = {
     "asyncsim": "", "kernel": "recorded:elsewhere", "source": "", "calls": 1, "memory": "sc", "seed": 0,
     "scheduler": ELSEWHERE,
 }  # fmt: skip
-_READING = (LOAD, REMOTE_LOAD, POLL)
-_COPYING = (GET, PUT, PUT_SIGNAL)
 
 
 def filled_header(fields: Fields) -> Fields:
@@ -74,7 +73,7 @@ def filled_step(fields: Fields, world: World) -> Fields:
     elif "rank" not in filled and type(actor) is str:
         number = actor.partition(".")[0]
         filled["rank"] = int(number) if number.isascii() and number.isdecimal() and len(number) < 10 else 0  # noqa: PLR2004 - as long as an actor's name may be
-    if filled.get("op") in (NOTIFY, PUT_SIGNAL):
+    if filled.get("op") in SIGNALLING:
         filled.setdefault("how", ATOMIC_ADD)
     if type(cell := filled.get("cell")) is dict:
         filled["cell"] = _filled_cell(cell, filled.get("rank"), world)
@@ -89,9 +88,9 @@ def filled_step(fields: Fields, world: World) -> Fields:
 
 def _modes(kind: Any, count: int) -> list[str]:  # noqa: ANN401 - any JSON value
     """Return what an operation of this kind does at each of its places, unless it says otherwise."""
-    if kind in _COPYING and count > 1:
+    if kind in COPYING and count > 1:
         return [READ] * (count - 1) + [WRITE]
-    return [READ if kind in _READING else WRITE] * count
+    return [READ if kind in READING else WRITE] * count
 
 
 def _filled_cell(cell: dict[str, Any], rank: Any, world: World) -> dict[str, Any]:  # noqa: ANN401

@@ -6,36 +6,16 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
+from asyncsim.trace.cells import COMPARISONS, UPDATES
 from asyncsim.trace.event import Event
 from asyncsim.trace.jsonl_actors import Actors
 from asyncsim.trace.jsonl_elsewhere import ELSEWHERE, filled_step
-from asyncsim.trace.jsonl_shape import COPIES, SINGLE, fault_of
+from asyncsim.trace.jsonl_shape import fault_of
+from asyncsim.trace.kinds import KINDS, LATER, NONE, POLLING, PUTTING, SEEN, UPDATE, Kind
 from asyncsim.trace.late import model_of
 from asyncsim.trace.layout import SignalLayout, WindowLayout
-from asyncsim.trace.op import (
-    ATOMIC_ADD,
-    FETCH,
-    GET,
-    JOIN,
-    KINDS,
-    LAND,
-    NOTIFY,
-    POLL,
-    PUT,
-    PUT_SIGNAL,
-    QUIET,
-    REMOTE_STORE,
-    SET,
-    START,
-    STORE,
-    STORES,
-    SYNC,
-    TEST,
-    WAIT,
-    WHOLE_RANK,
-    Op,
-)  # fmt: skip
-from asyncsim.trace.region import ADD, READ, SYMBOLS, WRITE, Access, Region
+from asyncsim.trace.op import Op
+from asyncsim.trace.region import ADD, READ, WRITE, Access, Region
 from asyncsim.trace.strict import BadFieldError, Fields, integer_in, list_in, shown, text_in
 from asyncsim.trace.values import decode_data
 
@@ -50,7 +30,6 @@ MAX_SPANS = 1 << 22
 
 _MODES = (READ, WRITE, ADD)
 _SITE = re.compile(r"(.+:\d{1,9})?\Z", re.ASCII | re.DOTALL)
-_DEFERRED = (STORE, REMOTE_STORE, PUT, GET, PUT_SIGNAL, NOTIFY)
 """What leaves something to land, under a memory model that is late."""
 
 
@@ -97,10 +76,10 @@ class Steps:
             raise BadFieldError(f"actor {name} is of rank {actor.rank}, not {rank}")
         self._rank = rank
         call = fields.integer("call", 0, self._calls - 1)
-        kind = fields.choice("op", KINDS)
+        kind = fields.choice("op", tuple(KINDS))
         op = Op(
-            actor, kind, call=call, deferred=self._model.late and kind in _DEFERRED,
-            adapter=self._model.adapter and kind in (PUT, PUT_SIGNAL),
+            actor, kind, call=call, deferred=self._model.late and kind in LATER,
+            adapter=self._model.adapter and kind in PUTTING,
         )  # fmt: skip
         event = Event(step, op, call, fields.text("phase", ""), read_site(fields))
         if wire is not None:
@@ -124,40 +103,41 @@ class Steps:
 
     def _read_operation(self, event: Event, fields: Fields, *, pending: bool) -> None:
         op = event.op
-        if op.kind in (FETCH, LAND):
+        row = KINDS[op.kind]
+        if row.landing:
             raise BadFieldError(f"actor {op.actor.name} is a task; only a wire can {op.kind}")
-        if op.kind in (NOTIFY, WAIT, TEST):
-            self._read_cell(event, fields)
-        elif op.kind in SINGLE or op.kind in COPIES:
+        if row.touches:
             self._read_accesses(event, fields, pending=pending)
-        elif op.kind == QUIET:
-            op.link = _link(fields, WHOLE_RANK)
-        elif op.kind in (START, JOIN, SYNC):
+        elif row.cell != NONE:
+            self._read_cell(event, row, fields)
+        elif row.link is None:
             op.link = fields.text("link")
-            op.amount = fields.integer("parties", 1) if op.kind == SYNC else 0
+            op.amount = fields.integer(row.amount, 1) if row.amount else 0
             self._actors.check_link(op)
+        elif row.link:
+            op.link = _link(fields, row.link)
 
-    def _read_cell(self, event: Event, fields: Fields) -> None:
-        """Read what a notify, wait or test has."""
+    def _read_cell(self, event: Event, row: Kind, fields: Fields) -> None:
+        """Read what an operation on a cell alone has."""
         op = event.op
-        if op.kind == NOTIFY:
-            self._read_change(event, fields, "value")
-            op.relaxed = fields.flag("relaxed")
-            op.link = _link(fields, STORES) if op.relaxed else ""
+        if row.cell == UPDATE:
+            self._read_change(event, fields, row.amount)
+            op.relaxed = "relaxed" in row.flags and fields.flag("relaxed")
+            op.link = _link(fields, row.link) if op.relaxed and row.link else ""
             return
         cell = op.cell = self._cell(fields.take("cell"))
-        op.how = fields.choice("how", tuple(SYMBOLS))
-        op.amount = fields.integer("need", cell.low, cell.high)
+        if row.cell != SEEN:
+            op.how = fields.choice("how", tuple(COMPARISONS))
+            op.amount = fields.integer(row.amount, cell.low, cell.high)
         if cell.owner != op.actor.rank:
             raise BadFieldError(f"rank {op.actor.rank} waits on {cell}, which is not its own")
-        if op.kind == WAIT:
-            op.consume = fields.flag("consume")
+        op.consume = "consume" in row.flags and fields.flag("consume")
         event.have = self._have(fields, cell)
 
     def _read_change(self, event: Event, fields: Fields, amount: str) -> Cell:
         op = event.op
         cell = op.cell = self._cell(fields.take("cell"))
-        op.how = fields.choice("how", (ATOMIC_ADD, SET))
+        op.how = fields.choice("how", tuple(UPDATES))
         op.amount = fields.integer(amount, cell.low, cell.high)
         event.have = self._have(fields, cell)
         return cell
@@ -172,20 +152,20 @@ class Steps:
         """Read what a load, store, poll, get or put has, with or without a signal."""
         op = event.op
         op.accesses = tuple(self._access(item)[0] for item in fields.items("accesses"))
-        fault = fault_of(op)
-        if op.kind in COPIES and fields.flag("late"):
+        row, fault = KINDS[op.kind], fault_of(op)
+        if "late" in row.flags and fields.flag("late"):
             op.late = True
             if len(op.accesses) == 1:
                 fault = fault or "nothing of it can be read late: its source is fixed"
         if fault:
             raise BadFieldError(f"rank {op.actor.rank}, {op.kind}: {fault}")
-        if op.kind == PUT_SIGNAL:
-            self._read_change(event, fields, "amount")
+        if row.cell == UPDATE:
+            self._read_change(event, fields, row.amount)
         self._read_data(event, fields, pending=pending)
 
     def _read_data(self, event: Event, fields: Fields, *, pending: bool) -> None:
         region = event.op.accesses[-1].region
-        if (not pending or event.op.kind == POLL) and "value" in fields:
+        if (not pending or event.op.kind in POLLING) and "value" in fields:
             event.data = decode_data(fields.take("value"), region.dtype, _elements(region))
         event.unwritten = fields.flag("unwritten")
 

@@ -21,20 +21,8 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.op import (
-    ATOMIC_ADD,
-    FENCE,
-    GET,
-    LOCAL,
-    NOTIFY,
-    PUT,
-    PUT_SIGNAL,
-    QUEUED,
-    QUIET,
-    REMOTE_STORE,
-    STORE,
-    STORES,
-)  # fmt: skip
+from asyncsim.trace.cells import updates_commute
+from asyncsim.trace.kinds import CARRYING, FENCING, GETTING, LATER, LOCAL, NOTIFYING, QUEUED, QUIETING, STORES, STORING
 from asyncsim.trace.region import adds_commute, spans_overlap
 from asyncsim.trace.world import WIRES, Actor
 
@@ -112,7 +100,7 @@ def same_place(a: Landing, b: Landing) -> bool:
 
     """
     if a.cell is not None and b.cell is not None:
-        return a.cell.slot == b.cell.slot and not a.how == b.how == ATOMIC_ADD
+        return a.cell.slot == b.cell.slot and not updates_commute(a.how, b.how)
     if a.access is None or b.access is None:
         return False
     return not adds_commute(a.access, b.access) and covers(a, b.access.region)
@@ -177,9 +165,9 @@ class Unquiet:
             landings: as `landings_of` gives them; empty if it left none.
 
         """
-        if op.kind == QUIET:
+        if op.kind in QUIETING:
             return QUIETED
-        if op.kind == FENCE:
+        if op.kind in FENCING:
             return Unquiet(self.copies, frozenset(), self.fenced | self.here, self.cells)
         copied = any(landing.source is not None for landing in landings)
         here = {each.destination for each in landings if each.queued or (each.source is not None and not each.got)}
@@ -205,7 +193,7 @@ class Unquiet:
             or signal.destination in self.fenced
             or (
                 model.place_order
-                and any(slot == cell.slot and not how == signal.how == ATOMIC_ADD for slot, how in self.cells)
+                and any(slot == cell.slot and not updates_commute(how, signal.how) for slot, how in self.cells)
             )
         )
 
@@ -225,10 +213,10 @@ def landings_of(op: Op, index: int, model: Model, before: Unquiet = QUIETED) -> 
 
     """
     atom = model.atom
-    if op.kind == NOTIFY:
+    if op.kind in NOTIFYING:
         wire = _wire(op.actor, index, 0)
         return [_signal(op, wire, model, before)]
-    if op.kind not in (STORE, REMOTE_STORE, PUT, GET, PUT_SIGNAL):
+    if op.kind not in LATER:
         return []
     target = op.accesses[-1]
     if target.mode == "read":  # a copy of elements onto themselves
@@ -243,12 +231,12 @@ def landings_of(op: Op, index: int, model: Model, before: Unquiet = QUIETED) -> 
             Landing(
                 _wire(op.actor, index, n), access,
                 source if source is None or piece is None else source.piece(*piece, "read").region,
-                local=local, stored=local or op.kind in (STORE, REMOTE_STORE), got=op.late and op.kind == GET,
+                local=local, stored=local or op.kind in STORING, got=op.late and op.kind in GETTING,
                 destination=target.region.owner, piece=piece,
             )
             for n, (access, piece) in enumerate(pieces)
         ]  # fmt: skip
-    if op.kind != PUT_SIGNAL:
+    if op.kind not in CARRYING:
         return data
     copied = any(landing.source is not None for landing in data)
     return [*data, _signal(op, _wire(op.actor, index, len(data), "s"), model, before, copied=copied)]
@@ -258,8 +246,8 @@ def _signal(op: Op, wire: Actor, model: Model, before: Unquiet, *, copied: bool 
     cell = op.cell
     assert cell is not None  # noqa: S101 - for the type checker: the kind has one
     signal = Landing(
-        wire, cell=cell, how=op.how, amount=op.amount, release=op.kind == NOTIFY and not op.relaxed,
-        after_stores=op.link == STORES, after_data=op.kind == PUT_SIGNAL, destination=cell.owner,
+        wire, cell=cell, how=op.how, amount=op.amount, release=op.kind in NOTIFYING and not op.relaxed,
+        after_stores=op.link == STORES, after_data=op.kind in CARRYING, destination=cell.owner,
     )  # fmt: skip
     return replace(signal, queued=True) if before.queues(signal, model, copied=copied) else signal
 

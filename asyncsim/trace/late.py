@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from asyncsim.trace.columns import KIND, LATE, RELAXED, Columns
+from asyncsim.trace.columns import LATE, RELAXED, Columns, among
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.op import FENCE, PUT, PUT_SIGNAL, QUIET
+from asyncsim.trace.kinds import FENCING, PUTTING, QUIETING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,8 +94,7 @@ def says_late_words(events: Sequence[Event]) -> bool:
     if isinstance(events, Columns):
         steps = events.steps
         own = np.array([len(at) < 2 for _, at in events.wheres], bool)  # noqa: PLR2004 - a second line is a composite's
-        kinds = [KIND[kind] for kind in _LATE_KINDS]
-        said = np.isin(steps.kind, kinds) | (steps.flags & (LATE | RELAXED) > 0)
+        said = among(_LATE_KINDS)[steps.kind] | (steps.flags & (LATE | RELAXED) > 0)
         return bool(own[steps.where[said]].any())
     return any(
         (event.op.kind in _LATE_KINDS or event.op.late or event.op.relaxed) and len(event.at) < 2  # noqa: PLR2004
@@ -103,4 +102,4 @@ def says_late_words(events: Sequence[Event]) -> bool:
     )
 
 
-_LATE_KINDS = (PUT, PUT_SIGNAL, FENCE, QUIET)
+_LATE_KINDS = PUTTING | FENCING | QUIETING

@@ -5,27 +5,53 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.trace.region import SYMBOLS
+from asyncsim.trace.cells import SET, SYMBOLS, update_text
+from asyncsim.trace.kinds import (
+    CARRYING,
+    CHANGING,
+    FENCE,
+    FETCH,
+    JOIN,
+    KINDS,
+    LAND,
+    LOCAL,
+    NOTIFY,
+    POLL,
+    PUT_SIGNAL,
+    QUEUED,
+    QUIET,
+    START,
+    SYNC,
+    TEST,
+    WAIT,
+    WHOLE_RANK,
+)
 
 if TYPE_CHECKING:
     from asyncsim.trace.region import Access, Cell
     from asyncsim.trace.world import Actor
 
-LOAD, STORE, REMOTE_LOAD, REMOTE_STORE, GET, PUT = "load", "store", "remote_load", "remote_store", "get", "put"
-NOTIFY, WAIT, TEST, PUT_SIGNAL, POLL = "notify", "wait", "test", "put_signal", "poll"
-FENCE, QUIET = "fence", "quiet"
-START, JOIN, SYNC = "start", "join", "sync"
-FETCH, LAND = "fetch", "land"
-KINDS = (
-    LOAD, STORE, REMOTE_LOAD, REMOTE_STORE, GET, PUT, NOTIFY, WAIT, TEST, PUT_SIGNAL, POLL,
-    FENCE, QUIET, START, JOIN, SYNC, FETCH, LAND,
-)  # fmt: skip
-
-ATOMIC_ADD, SET = "AtomicAdd", "Set"
-LOCAL, QUEUED = "local", "queued"
-"""The link of a landing that shows a local store to the peers; of a signal that its own actor sees no earlier."""
-WHOLE_RANK, STORES = "rank", "stores"
-"""The link of a quiet for all streams of its rank; of a notify that is ordered after its actor's stores alone."""
+__all__ = [
+    "FENCE",
+    "FETCH",
+    "JOIN",
+    "LAND",
+    "LOCAL",
+    "NOTIFY",
+    "POLL",
+    "PUT_SIGNAL",
+    "QUEUED",
+    "QUIET",
+    "SET",
+    "START",
+    "SYNC",
+    "TEST",
+    "WAIT",
+    "WHOLE_RANK",
+    "Op",
+    "op_on_cell",
+    "op_on_data",
+]
 
 
 @dataclass(slots=True, eq=False)
@@ -36,7 +62,7 @@ class Op:
 
     Args:
         actor: who.
-        kind: one of `KINDS`.
+        kind: one of `asyncsim.trace.kinds.KINDS`.
         accesses: the regions it touches; get and put have two, operations on cells none.
         cell: the cell of a notify, wait or test.
         how: AtomicAdd or Set for a notify; Eq, Ne, Gt, Ge, Lt or Le for a wait or test.
@@ -79,11 +105,9 @@ class Op:
         places = self._places()
         if self.cell is None:
             return f"{self.kind} {places}".rstrip()
-        change = f"{self.cell} {':=' if self.how == SET else '+='} {self.amount}"
-        if self.kind in (NOTIFY, LAND):
-            return f"{self.kind} {change}"
-        if self.kind == PUT_SIGNAL:
-            return f"{self.kind} {places}, {change}"
+        if self.kind in CHANGING:
+            change = update_text(self.cell, self.how, self.amount)
+            return f"{self.kind} {places}, {change}" if self.kind in CARRYING else f"{self.kind} {change}"
         consuming = " and subtract" if self.consume else ""
         return f"{self.kind} {self.cell} {SYMBOLS[self.how]} {self.amount}{consuming}"
 
@@ -91,11 +115,11 @@ class Op:
         """Write the regions with the prepositions that the kind asks for."""
         if not self.accesses:
             return ""
+        row = KINDS[self.kind]
         if len(self.accesses) == 1:
-            joint = "to" if self.kind in (STORE, REMOTE_STORE, PUT, PUT_SIGNAL, LAND) else "of"
-            return f"{joint} {self.accesses[0].region}"
+            return f"{row.joint} {self.accesses[0].region}"
         source, target = self.accesses
-        return f"{'from' if self.kind == GET else 'of'} {source.region} to {target.region}"
+        return f"{row.source} {source.region} to {target.region}"
 
 
 _new = object.__new__
@@ -113,7 +137,7 @@ def op_on_data(  # noqa: PLR0913, PLR0917 - by place: names would double what an
 
     Args:
         actor: who does it.
-        kind: one of `asyncsim.trace.op.KINDS`.
+        kind: one of `asyncsim.trace.kinds.KINDS`.
         accesses: the regions it touches.
         payload: the tile of a store; None for a load.
         call: which call of the kernel, from 0.
@@ -154,7 +178,7 @@ def op_on_cell(  # noqa: PLR0913, PLR0917 - as above
 
     Args:
         actor: who does it.
-        kind: one of `asyncsim.trace.op.KINDS`.
+        kind: one of `asyncsim.trace.kinds.KINDS`.
         cell: that it changes or looks at.
         how: AtomicAdd or Set, or the name of a comparison.
         amount: what is added, set or compared with.

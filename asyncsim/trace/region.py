@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from asyncsim.trace.cells import SYMBOLS
 from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
@@ -191,9 +192,6 @@ class Condition:
 
     def __str__(self) -> str:
         return f"{self.cell} {SYMBOLS[self.compare]} {self.expected}"
-
-
-SYMBOLS = {"Eq": "==", "Ne": "!=", "Gt": ">", "Ge": ">=", "Lt": "<", "Le": "<="}
 
 
 class Cell:

@@ -7,36 +7,20 @@ the reader's alone. Whatever the reader takes fits the schema; a line that does 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from asyncsim.trace.cells import COMPARISONS, UPDATES
 from asyncsim.trace.event import ENDINGS
 from asyncsim.trace.jsonl_elsewhere import ELSEWHERE
 from asyncsim.trace.jsonl_header import FORMAT
 from asyncsim.trace.jsonl_read import FOOTER, HEADER, STEP
-from asyncsim.trace.jsonl_shape import COPIES, SINGLE
-from asyncsim.trace.op import (
-    ATOMIC_ADD,
-    FENCE,
-    FETCH,
-    JOIN,
-    LAND,
-    LOCAL,
-    NOTIFY,
-    POLL,
-    PUT_SIGNAL,
-    QUEUED,
-    QUIET,
-    SET,
-    START,
-    STORES,
-    SYNC,
-    TEST,
-    WAIT,
-    WHOLE_RANK,
-)
-from asyncsim.trace.region import ADD, READ, SYMBOLS, WRITE
+from asyncsim.trace.kinds import KINDS, LOCAL, NONE, POLLING, QUEUED, SEEN, UPDATE, Kind
+from asyncsim.trace.region import ADD, READ, WRITE
 from asyncsim.trace.strict import MAX_CALLS, MAX_RANKS
 from asyncsim.trace.values import DTYPES, INLINE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -141,47 +125,52 @@ def _operations(common: _Schema, required: tuple[str, ...], *, elsewhere: bool) 
     }  # fmt: skip
     is_step = "step" in common
     required = (*required, "op") if elsewhere else (*required, "rank", "actor", "call", "op")
-    have = () if elsewhere else ("have",)
-    how = () if elsewhere else ("how",)
-    cell = {"cell": _ref("cell"), "have": _WHOLE}
-    change = {**cell, "how": {"enum": [ATOMIC_ADD, SET]}}
     moved = {"unwritten": _FLAG, **({"value": _ref("value")} if is_step else {})}
-    compare = {**cell, "how": {"enum": list(SYMBOLS)}, "need": _WHOLE}
-    one = _list(_ref("access"), minItems=1, maxItems=1)
-    two = _list(_ref("access"), minItems=1, maxItems=2)
-    plain_copies = tuple(kind for kind in COPIES if kind != PUT_SIGNAL)
+    grouped: dict[str, tuple[list[str], _Schema, list[str]]] = {}
+    for row in KINDS.values():
+        if not row.landing:
+            own, needed = _shape(row, moved, elsewhere=elsewhere)
+            grouped.setdefault(repr((own, needed)), ([], own, needed))[0].append(row.name)
 
-    def shape(kinds: tuple[str, ...], own: _Schema, *needed: tuple[str, ...]) -> _Schema:
-        return _object({**common, "op": {"enum": list(kinds)}, **own}, required, *needed)
+    def shape(kinds: Sequence[str], own: _Schema, needed: Sequence[str]) -> _Schema:
+        return _object({**common, "op": {"enum": list(kinds)}, **own}, required, tuple(needed))
 
-    shapes = [
-        shape(
-            (NOTIFY,), {**change, "value": _WHOLE, "relaxed": _FLAG, "link": {"const": STORES}}, ("cell", "value"), how,
-            have,
-        ),
-        shape((WAIT,), {**compare, "consume": _FLAG}, ("cell", "how", "need"), have),
-        shape((TEST,), compare, ("cell", "how", "need"), have),
-        shape(tuple(kind for kind in SINGLE if kind != POLL), {"accesses": one, **moved}, ("accesses",)),
-        shape((POLL,), {"accesses": one, **moved, "value": _ref("value")}, ("accesses",)),  # a pending one refuses it
-        shape(plain_copies, {"accesses": two, "late": _FLAG, **moved}, ("accesses",)),
-        shape(
-            (PUT_SIGNAL,), {"accesses": two, "late": _FLAG, **moved, **change, "amount": _WHOLE},
-            ("accesses", "cell", "amount"), how, have,
-        ),
-        shape((START, JOIN), {"link": _TEXT}, ("link",)),
-        shape((SYNC,), {"link": _TEXT, "parties": {"type": "integer", "minimum": 1}}, ("link", "parties")),
-        shape((FENCE,), {}),
-        shape((QUIET,), {"link": {"const": WHOLE_RANK}}),
-    ]  # fmt: skip
+    shapes = [shape(*group) for group in grouped.values()]
     if elsewhere:
         return shapes
     wire_one = _list(_ref("wire_access"), minItems=1, maxItems=1)
     local, queued = ({"link": {"enum": ["", link]}} for link in (LOCAL, QUEUED))
+    landing = tuple(row.name for row in KINDS.values() if row.landing)
+    signals = tuple(row.name for row in KINDS.values() if row.landing and row.cell != NONE)
     return [
         *shapes,
-        shape((FETCH, LAND), {**local, "accesses": wire_one, **moved}, ("accesses",)),
-        shape((LAND,), {**queued, **change, "value": _WHOLE}, ("cell", "how", "value", "have")),
+        shape(landing, {**local, "accesses": wire_one, **moved}, ("accesses",)),
+        shape(signals, {**queued, **_CHANGE, "value": _WHOLE}, ("cell", "how", "value", "have")),
     ]
+
+
+def _shape(row: Kind, moved: _Schema, *, elsewhere: bool) -> tuple[_Schema, list[str]]:
+    """Return the fields that a kind has beside the common ones, and those of them that it needs."""
+    own: _Schema = {}
+    needed: list[str] = []
+    if row.touches:
+        own |= {"accesses": _list(_ref("access"), minItems=1, maxItems=len(row.touches)), **moved}
+        needed.append("accesses")
+        if row.name in POLLING:  # a pending one says what it refuses
+            own["value"] = _ref("value")
+    if row.cell != NONE:
+        own |= _CHANGE if row.cell == UPDATE else _COMPARE if row.cell != SEEN else _CELL
+        guessed = elsewhere and row.cell in (UPDATE, SEEN)
+        needed += ["cell", *([] if guessed or row.cell == SEEN else ["how"]), *([] if elsewhere else ["have"])]
+    if row.amount:
+        own[row.amount] = _WHOLE if row.cell != NONE else {"type": "integer", "minimum": 1}
+        needed.append(row.amount)
+    own |= dict.fromkeys(row.flags, _FLAG)
+    if row.link is None:
+        needed.append("link")
+    if row.link != "":
+        own["link"] = _TEXT if row.link is None else {"const": row.link}
+    return own, needed
 
 
 def _footer(crc: _Schema, *, elsewhere: bool) -> _Schema:
@@ -198,6 +187,11 @@ def _footer(crc: _Schema, *, elsewhere: bool) -> _Schema:
         **crc,
     }
     return _object(properties, ("event",) if elsewhere else ("event", "ending", "steps"))
+
+
+_CELL: _Schema = {"cell": _ref("cell"), "have": _WHOLE}
+_CHANGE: _Schema = {**_CELL, "how": {"enum": list(UPDATES)}}
+_COMPARE: _Schema = {**_CELL, "how": {"enum": list(COMPARISONS)}}
 
 
 def _access(required: tuple[str, ...], **more: _Schema) -> _Schema:

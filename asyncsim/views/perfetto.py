@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.trace.op import WAIT
+from asyncsim.trace.kinds import WAITING
 from asyncsim.views.timeline import group_of
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _step(timeline: Timeline, places: _Places, step: int) -> Iterator[dict[str, 
     where = places.of(timeline.lane_of[step])
     arrived = timeline.arrived[step]
     released = timeline.released[step]
-    if not places.virtual and op.kind == WAIT and released is not None and released > arrived:
+    if not places.virtual and op.kind in WAITING and released is not None and released > arrived:
         begin = places.begin[arrived] + places.length[arrived] if arrived >= 0 else 0.0
         end = places.begin[released] + places.length[released]
         about = {"name": f"stands at wait {op.cell}", "cat": "parked", "ph": "X"}

@@ -14,20 +14,7 @@ from asyncsim.checking.record.locate import is_shipped
 from asyncsim.checking.verdict.models import models_text
 from asyncsim.machine.site import shown_path
 from asyncsim.trace.finding import ATOMIC, PROVED, RACE, SUM
-from asyncsim.trace.op import (
-    FETCH,
-    JOIN,
-    LAND,
-    NOTIFY,
-    PUT,
-    PUT_SIGNAL,
-    QUIET,
-    REMOTE_STORE,
-    STORE,
-    SYNC,
-    TEST,
-    WAIT,
-)
+from asyncsim.trace.kinds import FETCHING, LANDING, with_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -39,12 +26,7 @@ if TYPE_CHECKING:
 
 WIDTH = 100
 SIDES_SHOWN = 8
-_JOINTS = {
-    **dict.fromkeys((STORE, REMOTE_STORE, PUT, PUT_SIGNAL, LAND), " to "),
-    **dict.fromkeys((NOTIFY, WAIT, TEST, QUIET, "return", "collective"), " "),
-    JOIN: " stream ",
-    SYNC: " at ",
-}
+_WIRES = LANDING | FETCHING
 _HARM = {True: "harmful", False: "benign here", None: "not shown to be harmful"}
 _ORDERED = (RACE, "signal-race", "unstable-wait", SUM, ATOMIC)
 _BENIGN = "both orders give the same bits here, so no result shows it; it is still a race, and nothing is proved"
@@ -188,8 +170,8 @@ def _labels(finding: Finding) -> list[str]:
 
 def _side(label: str, side: Side, kernel: Kernel | None, width: int) -> Iterator[str]:
     phase = f", {side.phase}" if side.phase else ""
-    what = f"{side.op}{_JOINTS.get(side.op, ' of ')}{side.region}".rstrip()
-    issued = ", issued at" if side.op in (LAND, FETCH) else ""
+    what = with_place(side.op, side.region).rstrip()
+    issued = ", issued at" if side.op in _WIRES else ""
     yield from _row(label, f"{_who(side)}, call {side.call}{phase}: {what}{issued}", width)
     if side.at:
         yield f"{_label('')}{side.at[0]}" + "".join(f", inside it {inner}" for inner in side.at[1:])

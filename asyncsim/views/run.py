@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.region import SYMBOLS
+from asyncsim.trace.cells import SYMBOLS
 from asyncsim.views.report import source_line
 
 if TYPE_CHECKING:

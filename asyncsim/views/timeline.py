@@ -10,22 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from asyncsim.trace.cells import COMPARE
+from asyncsim.trace.kinds import KINDS, WAITING
 from asyncsim.trace.landing import index_of
-from asyncsim.trace.op import (
-    FETCH,
-    GET,
-    LAND,
-    LOAD,
-    NOTIFY,
-    POLL,
-    PUT,
-    PUT_SIGNAL,
-    REMOTE_LOAD,
-    REMOTE_STORE,
-    STORE,
-    TEST,
-    WAIT,
-)  # fmt: skip
 from asyncsim.views.timeline_contents import Contents, cells_after
 from asyncsim.views.timeline_findings import Told, told
 
@@ -37,18 +24,11 @@ if TYPE_CHECKING:
 
 GROUPS = ("load", "store", "copy", "notify", "wait", "landing", "order")
 """What the kinds of operations are coloured by."""
-_GROUP_OF = {
-    LOAD: "load", REMOTE_LOAD: "load", POLL: "load", STORE: "store", REMOTE_STORE: "store", GET: "copy", PUT: "copy",
-    PUT_SIGNAL: "copy", NOTIFY: "notify", WAIT: "wait", TEST: "wait", FETCH: "landing", LAND: "landing",
-}  # fmt: skip
-COMPARE: dict[str, Callable[[int, int], bool]] = {
-    "Eq": int.__eq__, "Ne": int.__ne__, "Gt": int.__gt__, "Ge": int.__ge__, "Lt": int.__lt__, "Le": int.__le__,
-}  # fmt: skip
 
 
 def group_of(kind: str) -> str:
     """Return what an operation of this kind is coloured by, one of `GROUPS`."""
-    return _GROUP_OF.get(kind, "order")
+    return KINDS[kind].group
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +183,7 @@ def _releases(trace: Trace, after: Sequence[int | None]) -> list[int | None]:
         op, by = event.op, None
         if op.cell is not None:
             history = histories.setdefault(op.cell.slot, [])
-            if op.kind == WAIT:
+            if op.kind in WAITING:
                 key = (op.cell.slot, op.how, op.amount)
                 start = starts[op.cell.signal]
                 by = _since(history, COMPARE[op.how], op.amount, start, before.get(key, (0, None)))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from asyncsim.trace.event import Digest
-from asyncsim.trace.op import FETCH, GET, LAND, LOAD, NOTIFY, POLL, PUT, PUT_SIGNAL, REMOTE_LOAD, REMOTE_STORE, STORE
+from asyncsim.trace.kinds import CHANGING, COPYING, EFFECTS, READING, WRITING
 from asyncsim.trace.region import ADD, READ
 from asyncsim.trace.values import INLINE
 
@@ -32,8 +32,6 @@ START = -1
 """The writer of what was there when the run began."""
 _FAR = 1024
 """So many writes to a window are gone back through for what an add was added to; further back it is not known."""
-_WRITERS = (STORE, REMOTE_STORE, GET, PUT, PUT_SIGNAL, LAND)
-_READERS = (LOAD, REMOTE_LOAD, POLL, FETCH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,7 @@ def written_by(event: Event) -> Access | None:
     Under a memory model that is late that is the landing, not the operation that it belongs to.
     """
     op = event.op
-    if op.deferred or op.kind not in _WRITERS or not op.accesses or op.accesses[-1].mode == READ:
+    if op.deferred or op.kind not in WRITING or not op.accesses or op.accesses[-1].mode == READ:
         return None
     return op.accesses[-1]
 
@@ -64,8 +62,8 @@ def written_by(event: Event) -> Access | None:
 def read_by(event: Event) -> Access | None:
     """Return the access by which a step reads memory; None if it reads none."""
     op = event.op
-    copies = op.kind in (GET, PUT, PUT_SIGNAL) and not (op.late and op.deferred)
-    if op.accesses and (op.kind in _READERS or (copies and op.accesses[0].mode == READ)):
+    copies = op.kind in COPYING and not (op.late and op.deferred)
+    if op.accesses and (op.kind in READING or (copies and op.accesses[0].mode == READ)):
         return op.accesses[0]
     return None
 
@@ -78,11 +76,11 @@ def cells_after(trace: Trace) -> list[int | None]:
     for event in trace.events:
         op, after = event.op, None
         if op.cell is not None:
-            if op.kind in (NOTIFY, PUT_SIGNAL, LAND) and not op.deferred:
+            if op.kind in CHANGING and not op.deferred:
                 after = event.have
             elif op.consume:  # what it saw may hold credits of its own that have not landed
                 before = values.get(op.cell.slot, starts[op.cell.signal])
-                after = op.cell.wrapped(before - op.amount)
+                after = op.cell.wrapped(EFFECTS[op.kind](before, op)[0])
             if after is not None:
                 values[op.cell.slot] = after
         found.append(after)

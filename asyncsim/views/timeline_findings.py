@@ -10,7 +10,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.trace.finding import ATOMIC, RACE, SUM
-from asyncsim.trace.op import WAIT
+from asyncsim.trace.kinds import with_place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,8 +146,7 @@ def _side(side: dict[str, Any], step: int | None) -> ToldSide:
     who = f"rank {rank}" if actor in ("", str(rank)) else f"{actor} of rank {rank}"
     phase = _text(side, "phase")
     kind, region = _text(side, "op"), _text(side, "region")
-    joint = " on " if kind == WAIT else " of " if "load" in kind else " to " if kind else ""
-    what = f"{kind}{joint if region else ''}{region}"
+    what = with_place(kind, region) if kind and region else kind or region
     file, line = _text(side, "file"), _number(side, "line")
     at = file + (f":{line}" if line is not None else "")
     composite = _text(side, "composite")

@@ -9,8 +9,8 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.op import WAIT
-from asyncsim.trace.region import SYMBOLS
+from asyncsim.trace.cells import SYMBOLS
+from asyncsim.trace.kinds import WAITING
 from asyncsim.views.timeline import group_of, title_of
 from asyncsim.views.timeline_contents import read_by, written_by
 from asyncsim.views.timeline_orders import orders_of, value_text
@@ -204,7 +204,7 @@ def _parked(timeline: Timeline) -> list[list[tuple[int, int]]]:
     found: list[list[tuple[int, int]]] = [[] for _ in timeline.lanes]
     for step, event in enumerate(timeline.events):
         by = timeline.released[step]
-        if event.op.kind == WAIT and by is not None and by > timeline.arrived[step]:
+        if event.op.kind in WAITING and by is not None and by > timeline.arrived[step]:
             found[timeline.lane_of[step]].append((timeline.arrived[step], by + 1))
     last: dict[str, int] = {event.op.actor.name: step for step, event in enumerate(timeline.events)}
     places = {lane.name: number for number, lane in enumerate(timeline.lanes)}
@@ -233,7 +233,7 @@ def _notes(timeline: Timeline, step: int, passes: dict[int, list[int]]) -> Itera
     event = timeline.events[step]
     read, written = read_by(event), written_by(event)
     access = read or written
-    if event.op.kind == WAIT:
+    if event.op.kind in WAITING:
         by = timeline.released[step]
         yield f"← step {by}, rank {timeline.events[by].op.actor.rank}" if by is not None else "held from the start"
     elif event.have is not None:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from asyncsim.trace.cells import COMPARE
 from asyncsim.trace.digest import digest_bytes
 from asyncsim.trace.event import Digest
-from asyncsim.trace.op import JOIN, QUIET, SET, SYNC, TEST, WAIT, WHOLE_RANK
+from asyncsim.trace.kinds import CHANGING, COMPARING, EFFECTS, JOINING, MEETING, QUIETING, WHOLE_RANK
 from asyncsim.trace.region import ADD, spans_overlap
 from asyncsim.trace.values import INLINE
-from asyncsim.views.timeline import COMPARE
 from asyncsim.views.timeline_contents import START, read_by, sum_of, written_by
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def _outcome(timeline: Timeline, step: int, at: int, without: frozenset[int], af
         yield f"reads {value_text(seen.data, read.region.dtype)}, {writers_text(timeline, seen)}"
     if written is not None:
         yield _writing(event.data, written)
-    if event.op.cell is not None and event.op.kind not in (WAIT, TEST):
+    if event.op.cell is not None and event.op.kind in CHANGING:
         steps = [*([] if after is None else [after]), step]
         yield f"{event.op.cell} is {_cell_value(timeline, at, without, steps)}"
 
@@ -269,8 +269,7 @@ class CellValues:
         """
         op = event.op
         if op.cell is not None and self._after[step] is not None:
-            change = -op.amount if op.consume else op.amount
-            self._values[op.cell.slot] = op.amount if op.how == SET else op.cell.wrapped(self.of(op) + change)
+            self._values[op.cell.slot] = op.cell.wrapped(EFFECTS[op.kind](self.of(op), op)[0])
 
 
 class _Held:
@@ -306,7 +305,7 @@ class _Held:
         op = event.op
         if arrived in self._known or op.actor.name in self._actors:
             return True
-        if op.kind in (JOIN, SYNC):  # of several actors; which of them it needs is not looked at
+        if op.kind in JOINING or op.kind in MEETING:  # of several actors; which of them it needs is not looked at
             return bool((self._tasks | self._wires) - {_task(event)})
         # A rank sees its own stores before they land; which of them it reads is not looked at.
         if op.actor.rank in self._ranks:
@@ -316,7 +315,7 @@ class _Held:
         at_home = op.actor.wire and any(access.region.owner == op.actor.rank for access in op.accesses)
         if (at_home or op.link == WHOLE_RANK) and op.actor.rank in self._ranks_of_wires:
             return True
-        return (op.kind == QUIET or op.actor.wire) and _task(event) in self._wires
+        return (op.kind in QUIETING or op.actor.wire) and _task(event) in self._wires
 
     def feeds(self, event: Event) -> bool:
         """Say whether a step reads, or adds to, what a held one wrote."""
@@ -355,7 +354,7 @@ def held_back(timeline: Timeline, first: int, second: int) -> list[int] | None:
 def _stuck(event: Event, values: CellValues) -> bool:
     """Say whether a wait would not pass, or a test say something else, without the held steps."""
     op = event.op
-    if op.kind not in (WAIT, TEST) or event.have is None:
+    if op.kind not in COMPARING or event.have is None:
         return False
     holds = COMPARE[op.how]
     return holds(values.of(op), op.amount) != holds(event.have, op.amount)

@@ -17,10 +17,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from asyncsim.trace.cells import SYMBOLS
 from asyncsim.trace.event import Digest
+from asyncsim.trace.kinds import WAITING
 from asyncsim.trace.layout import WindowLayout
-from asyncsim.trace.op import WAIT
-from asyncsim.trace.region import SYMBOLS
 from asyncsim.trace.values import INLINE, dtype_name
 from asyncsim.views.timeline import GROUPS, group_of, title_of
 from asyncsim.views.timeline_contents import read_by, written_by
@@ -139,7 +139,7 @@ def _pending(timeline: Timeline, event: Event) -> list[Any]:
     op = event.op
     names = {lane.name: number for number, lane in enumerate(timeline.lanes)}
     what = str(op)
-    if op.kind == WAIT and op.cell is not None:
+    if op.kind in WAITING and op.cell is not None:
         what = f"waits for {op.cell} {SYMBOLS[op.how]} {event.need}, and it is {event.have}"
     task, wire, _ = op.actor.name.partition(">")
     return [names[task + wire], f"{title_of(op.actor.name, op.actor.rank)}, call {event.call}: {_cut(what)}"]

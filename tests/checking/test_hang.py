@@ -15,7 +15,8 @@ from asyncsim.schedulers.fifo import Fifo
 from asyncsim.trace.event import Event, Footer, Header, Trace
 from asyncsim.trace.jsonl import write_trace
 from asyncsim.trace.jsonl_read import read_trace
-from asyncsim.trace.op import FENCE, QUIET, Op
+from asyncsim.trace.kinds import FENCE, QUIET
+from asyncsim.trace.op import Op
 from asyncsim.trace.world import World
 from asyncsim.views.report import report_text
 from asyncsim.views.run import run_text

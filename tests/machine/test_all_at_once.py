@@ -18,7 +18,8 @@ from asyncsim.schedulers.eager import Eager
 from asyncsim.schedulers.live import Live
 from asyncsim.schedulers.table import make
 from asyncsim.trace.event import COMPLETE, DEADLOCK, OVERFLOW, STEP_LIMIT
-from asyncsim.trace.op import NOTIFY, Op
+from asyncsim.trace.kinds import NOTIFY
+from asyncsim.trace.op import Op
 from asyncsim.trace.world import World
 
 SINGLE = (

@@ -12,7 +12,8 @@ from asyncsim.machine.forgotten import NoticedRank
 from asyncsim.machine.gate import Gate
 from asyncsim.machine.memory import Memory
 from asyncsim.schedulers.random import Random
-from asyncsim.trace.op import NOTIFY, TEST, WAIT, Op
+from asyncsim.trace.kinds import NOTIFY, TEST, WAIT
+from asyncsim.trace.op import Op
 from asyncsim.trace.world import World
 
 ROW = Window("row", (2,), np.int32, initialised=True)

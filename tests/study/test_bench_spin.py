@@ -12,7 +12,7 @@ from asyncsim import check
 from asyncsim.machine.case import Case
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.fifo import Fifo
-from asyncsim.trace.op import NOTIFY, WAIT
+from asyncsim.trace.kinds import NOTIFY, WAIT
 from kernels.reduce_scatter import builtin, no_post_barrier
 
 needs_spin = pytest.mark.skipif(bool(missing()), reason=f"{' and '.join(missing())} not installed")

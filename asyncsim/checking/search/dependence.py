@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from asyncsim.machine.effect import COMPARE
+from asyncsim.trace.cells import COMPARE
 from asyncsim.trace.conflict import accesses_conflict, conflict, stores_locally
 from asyncsim.trace.op import FETCH, LAND, LOCAL, NOTIFY, POLL, PUT_SIGNAL, QUEUED, QUIET, SET, TEST, WAIT, WHOLE_RANK
 from asyncsim.trace.region import ADD, READ, adds_commute, spans_overlap

@@ -15,7 +15,7 @@ from asyncsim.frontends.pypto.operation import awaited
 from asyncsim.frontends.pypto.places import box, cell, integer, integers, peer_of, region, tile_of
 from asyncsim.frontends.pypto.refusals import refused
 from asyncsim.frontends.pypto.values import CommCtx, LocalTensor, WindowTensor, type_of, window_of
-from asyncsim.trace.op import ATOMIC_ADD, SET
+from asyncsim.trace.cells import ATOMIC_ADD, SET
 from asyncsim.trace.region import Cell, Condition
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from asyncsim.frontends.pypto.launch import DeviceProgram, Launch, Memory
 from asyncsim.frontends.pypto.values import UnknownValueError
 from asyncsim.machine.rank import Rank
 from asyncsim.trace.errors import AsyncsimError
-from asyncsim.trace.op import LOAD, REMOTE_LOAD
+from asyncsim.trace.kinds import LOAD, REMOTE_LOAD
 from asyncsim.trace.world import World
 
 if TYPE_CHECKING:
