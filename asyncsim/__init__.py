@@ -22,4 +22,71 @@ from asyncsim.machine.rank import Rank
 from asyncsim.machine.simulate import simulate
 from asyncsim.machine.stream import Stream, StreamBarrier
 from asyncsim.schedulers.fifo import Fifo
+from asyncsim.study.audit import audit
 from asyncsim.trace.cells import ATOMIC_ADD, SET
+from asyncsim.trace.declare import Group, Signal, Window
+from asyncsim.trace.errors import AsyncsimError, DivergenceError, KernelError, MisuseError, RefusedError, TraceError
+from asyncsim.trace.finding import RAW, WAR, WAW, Expected, Finding, Side
+from asyncsim.trace.region import Cell, Condition, Region
+from asyncsim.trace.version import VERSION
+from asyncsim.trace.world import SignalView, WindowView, World
+
+__version__ = VERSION
+
+AtomicAdd = ATOMIC_ADD
+"""What ``rank.notify`` does to a cell unless told otherwise: add."""
+Set = SET
+"""What ``rank.notify(..., op=Set)`` does to a cell: overwrite."""
+
+__all__ = [
+    "RAW",
+    "WAR",
+    "WAW",
+    "AsyncsimError",
+    "AtomicAdd",
+    "Case",
+    "Cell",
+    "Condition",
+    "DivergenceError",
+    "Expected",
+    "Fifo",
+    "Finding",
+    "Group",
+    "Kernel",
+    "KernelError",
+    "MisuseError",
+    "Rank",
+    "ReduceOp",
+    "RefusedError",
+    "Region",
+    "Report",
+    "Run",
+    "Set",
+    "Side",
+    "Signal",
+    "SignalView",
+    "Stream",
+    "StreamBarrier",
+    "TraceError",
+    "Window",
+    "WindowView",
+    "World",
+    "__version__",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_v",
+    "allgather",
+    "audit",
+    "barrier",
+    "broadcast",
+    "check",
+    "explore",
+    "golden",
+    "kernel",
+    "reduce_scatter",
+    "replay",
+    "settle",
+    "shrink",
+    "simulate",
+    "two_phase_all_reduce",
+]

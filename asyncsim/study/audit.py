@@ -21,11 +21,12 @@ from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import Blocking, simulate
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.study.repair import Repair, repair
+from asyncsim.trace.cells import SET
 from asyncsim.trace.edit import DROP, SKIP, Edit
 from asyncsim.trace.errors import KernelError
 from asyncsim.trace.event import STOPPED
 from asyncsim.trace.finding import PROVED, REFUTED, SAME_CALL, Finding
-from asyncsim.trace.op import FENCE, NOTIFY, PUT_SIGNAL, QUIET, SET, WAIT
+from asyncsim.trace.kinds import CARRYING, FENCING, NOTIFY, NOTIFYING, QUIETING, WAITING
 from asyncsim.trace.token import Token, encode
 
 if TYPE_CHECKING:
@@ -317,6 +318,7 @@ def _folder(part: Part) -> str:
 
 
 BARRIER, CREDITS = "barrier", "credits"
+_SKIPPED = WAITING | QUIETING | FENCING
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,20 +361,20 @@ async def parts_of(case: Case, *, fine: bool = False) -> list[Part]:
 
 def _kind(op: Op) -> str | None:
     """Return what an operation is to synchronisation; None: nothing that can be taken away."""
-    if op.kind == NOTIFY:
+    if op.kind in NOTIFYING:
         cell = op.cell
         own = cell is not None and cell.owner == op.actor.rank
         return CREDITS if own and (op.amount < 0 or op.how == SET) else NOTIFY
-    if op.kind == PUT_SIGNAL:
+    if op.kind in CARRYING:
         return NOTIFY
-    return op.kind if op.kind in (WAIT, QUIET, FENCE) else None
+    return op.kind if op.kind in _SKIPPED else None
 
 
 def _parts(kind: str, frames: Sequence[Frame], *, fine: bool) -> list[Part]:
     """Return the parts that an operation of this kind belongs to: one, or with `fine` also the barrier around it."""
     lines = tuple(frame.text for frame in frames)
     codes = [frame.code for frame in frames]
-    what = SKIP if kind in (WAIT, QUIET, FENCE) else DROP
+    what = SKIP if kind in _SKIPPED else DROP
     own = Part(kind, Edit(what, lines))
     if settle.__code__ in codes[1:]:
         return [Part(CREDITS, Edit(DROP, lines[: codes.index(settle.__code__)]))]

@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.trace.jsonl import header_fields, step_fields
-from asyncsim.trace.op import TEST
+from asyncsim.trace.kinds import TESTING
 from asyncsim.trace.region import READ, spans_overlap
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _parting(actor: str, index: int, one: Event | None, other: Event | None) -> 
         return Parting(actor, index, one, other)
     changes = tuple(_changes(_content(one), _content(other)))
     # What a notify or wait finds depends on the order alone; it changes nothing of what its actor does.
-    if one.op.kind != TEST and all(change.name == "have" for change in changes):
+    if one.op.kind not in TESTING and all(change.name == "have" for change in changes):
         return None
     return Parting(actor, index, one, other, changes)
 

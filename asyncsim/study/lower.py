@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.fifo import Fifo
-from asyncsim.trace.cells import SYMBOLS
+from asyncsim.trace.cells import ADDING, SYMBOLS, UPDATES
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.op import NOTIFY, PUT_SIGNAL, SET, TEST, WAIT
+from asyncsim.trace.kinds import COMPARING, EFFECTS, NOTIFYING, SIGNALLING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -230,8 +230,8 @@ def _short(event: Event) -> str:
     if op.cell is None:
         windows = [access.region.window for access in op.accesses]
         return " ".join([op.kind, " to ".join(dict.fromkeys(windows)) or op.link]).rstrip()
-    where = "own " if op.kind == NOTIFY and op.cell.owner == op.actor.rank else ""
-    if op.kind in (WAIT, TEST):
+    where = "own " if op.kind in NOTIFYING and op.cell.owner == op.actor.rank else ""
+    if op.kind in COMPARING:
         consuming = " and subtract" if op.consume else ""
         return f"{op.kind} {op.cell.signal} {SYMBOLS[op.how]} {op.amount}{consuming}"
     return f"{op.kind} {where}{op.cell.signal} {_change(event)}"
@@ -239,7 +239,9 @@ def _short(event: Event) -> str:
 
 def _change(event: Event) -> str:
     op = event.op
-    return f":= {op.amount}" if op.how == SET else f"{-op.amount if op.consume else op.amount:+d}"
+    if op.consume or op.how in ADDING:
+        return f"{-op.amount if op.consume else op.amount:+d}"
+    return f"{UPDATES[op.how].symbol} {op.amount}"
 
 
 def _credits(trace: Trace, rank: int, call: int) -> list[Credits]:
@@ -252,16 +254,16 @@ def _credits(trace: Trace, rank: int, call: int) -> list[Credits]:
         assert cell is not None  # noqa: S101 - for the type checker: only operations on cells come here
         start = layouts[cell.signal].start
         known = cells.setdefault(cell.slot, Credits(str(cell), cell.signal, start, left=start))
-        if op.kind in (WAIT, TEST) and event.call == call:
+        if op.kind in COMPARING and event.call == call:
             known.waits.append(f"{SYMBOLS[op.how]} {op.amount}")
-        if op.kind in (NOTIFY, PUT_SIGNAL) or op.consume:
+        if op.kind in SIGNALLING or op.consume:
             change = _change(event)
-            known.left = cell.wrapped(op.amount if op.how == SET else known.left + int(change))
+            known.left = cell.wrapped(EFFECTS[op.kind](known.left, op)[0])
             if event.call == call:
                 known.changes.append((op.actor.rank, change))
             elif not known.changes:
                 known.start = known.left
-            elif op.how != SET:  # of an earlier call, and it came late: it is no credit of this one
+            elif op.consume or op.how in ADDING:  # of an earlier call, and it came late: it is no credit of this one
                 known.start += int(change)
     return [cell for cell in cells.values() if cell.changes or cell.waits]
 

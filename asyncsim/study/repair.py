@@ -24,7 +24,7 @@ from asyncsim.study.source import Source, UnreadableError, overlap, visited
 from asyncsim.trace.errors import AsyncsimError
 from asyncsim.trace.event import COMPLETE
 from asyncsim.trace.finding import PROVED, SAME_CALL
-from asyncsim.trace.op import FETCH, LAND, NOTIFY, PUT_SIGNAL
+from asyncsim.trace.kinds import FETCHING, LANDING, SIGNALLING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -318,7 +318,7 @@ def _does_the_same(run: Run, before: Run) -> bool:
 
 def _to_itself(run: Run) -> int:
     events = run.trace.events if run.trace is not None else ()
-    cells = [(event.op.cell, event.op.actor.rank) for event in events if event.op.kind in (NOTIFY, PUT_SIGNAL)]
+    cells = [(event.op.cell, event.op.actor.rank) for event in events if event.op.kind in SIGNALLING]
     return sum(cell is not None and cell.owner == rank for cell, rank in cells)
 
 
@@ -349,5 +349,5 @@ def _gap(finding: Finding) -> str:
 
 def _words(side: Side) -> str:
     """Name what happens there: the phase, or the operation."""
-    operation = {LAND: "landing", FETCH: "late read"}.get(side.op, side.op)
+    operation = "landing" if side.op in LANDING else "late read" if side.op in FETCHING else side.op
     return side.phase or f"{operation} at {side.at[0] if side.at else 'an unknown line'}"

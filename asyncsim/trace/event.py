@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from asyncsim.trace.kinds import COMPARING
 from asyncsim.trace.version import VERSION
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Event:
     @property
     def need(self) -> int | None:
         """What the cell is compared with; None where nothing is compared."""
-        return self.op.amount if self.op.kind in ("wait", "test") else None
+        return self.op.amount if self.op.kind in COMPARING else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,53 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.trace.cells import SET, SYMBOLS, update_text
-from asyncsim.trace.kinds import (
-    CARRYING,
-    CHANGING,
-    FENCE,
-    FETCH,
-    JOIN,
-    KINDS,
-    LAND,
-    LOCAL,
-    NOTIFY,
-    POLL,
-    PUT_SIGNAL,
-    QUEUED,
-    QUIET,
-    START,
-    SYNC,
-    TEST,
-    WAIT,
-    WHOLE_RANK,
-)
+from asyncsim.trace.cells import SYMBOLS, update_text
+from asyncsim.trace.kinds import CARRYING, CHANGING, KINDS
 
 if TYPE_CHECKING:
     from asyncsim.trace.region import Access, Cell
     from asyncsim.trace.world import Actor
-
-__all__ = [
-    "FENCE",
-    "FETCH",
-    "JOIN",
-    "LAND",
-    "LOCAL",
-    "NOTIFY",
-    "POLL",
-    "PUT_SIGNAL",
-    "QUEUED",
-    "QUIET",
-    "SET",
-    "START",
-    "SYNC",
-    "TEST",
-    "WAIT",
-    "WHOLE_RANK",
-    "Op",
-    "op_on_cell",
-    "op_on_data",
-]
 
 
 @dataclass(slots=True, eq=False)

@@ -19,12 +19,12 @@ from asyncsim.machine.case import MISSING, Case
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.schedulers.replay import Replay
-from asyncsim.trace.columns import KIND, Columns
+from asyncsim.trace.columns import Columns, among
 from asyncsim.trace.digest import digest_value
 from asyncsim.trace.errors import DivergenceError, KernelError
 from asyncsim.trace.event import COMPLETE, DEADLOCK, STEP_LIMIT
 from asyncsim.trace.finding import Finding
-from asyncsim.trace.op import NOTIFY, POLL, PUT_SIGNAL, TEST, WAIT
+from asyncsim.trace.kinds import POLLING, SEEING, SIGNALLING, WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +74,7 @@ def beyond_hang(case: Case, trace: Trace) -> Beyond:
 
     """
     steps = len(trace.events)
-    passed = Counter(event.op.actor.name for event in trace.events if event.op.kind in (WAIT, POLL))
+    passed = Counter(event.op.actor.name for event in trace.events if event.op.kind in WAITING | POLLING)
     longer = replace(case, max_steps=2 * steps + 1000)
     try:
         run = drive(longer, _ReplayThenFair(trace.choices), record="onward", onward=passed)
@@ -167,9 +167,6 @@ class Symptoms:
         ]
 
 
-_NOTIFIES, _WAITS = (NOTIFY, PUT_SIGNAL), (WAIT, TEST)
-
-
 def unawaited_signals(run: Run) -> list[str]:
     """Say of each signal that ranks notify at peers, and whose cells nobody waits for or tests, that it is so.
 
@@ -194,9 +191,9 @@ def _signals_by_event(events: Sequence[Event]) -> tuple[dict[str, str], set[str]
     awaited = set()
     for event in events:
         cell = event.op.cell
-        if cell is not None and event.op.kind in _NOTIFIES and cell.owner != event.op.actor.rank:
+        if cell is not None and event.op.kind in SIGNALLING and cell.owner != event.op.actor.rank:
             describe_hang.setdefault(cell.signal, event.at[0])
-        elif cell is not None and event.op.kind in _WAITS:
+        elif cell is not None and event.op.kind in SEEING:
             awaited.add(cell.signal)
     return describe_hang, awaited
 
@@ -204,7 +201,7 @@ def _signals_by_event(events: Sequence[Event]) -> tuple[dict[str, str], set[str]
 def _signals_by_column(events: Columns) -> tuple[dict[str, str], set[str]]:
     """Return the same of columns."""
     steps = events.steps
-    notifies = np.flatnonzero(np.isin(steps.kind, [KIND[kind] for kind in _NOTIFIES]))
+    notifies = np.flatnonzero(among(SIGNALLING)[steps.kind])
     slots, numbers = np.unique(steps.cell[notifies], return_inverse=True)
     owners = np.array([events.cells[int(slot)].owner for slot in slots], int)[numbers]
     ranks = np.array([actor.rank for actor in events.actors], int)[steps.actor[notifies]]
@@ -214,5 +211,5 @@ def _signals_by_column(events: Columns) -> tuple[dict[str, str], set[str]]:
         step = int(notifies[first])
         at = events.wheres[int(steps.where[step])][1]
         describe_hang.setdefault(events.cells[int(steps.cell[step])].signal, at[0])
-    waits = np.isin(steps.kind, [KIND[kind] for kind in _WAITS])
+    waits = among(SEEING)[steps.kind]
     return describe_hang, {events.cells[int(slot)].signal for slot in np.unique(steps.cell[waits])}

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 from asyncsim.analysis.races import kind_of
 from asyncsim.checking.search.dependence import Dependence, changes_cell
 from asyncsim.checking.search.execution import Execution, initial_cells, members
+from asyncsim.trace.cells import SET
 from asyncsim.trace.conflict import meeting_accesses
 from asyncsim.trace.finding import RACE
+from asyncsim.trace.kinds import EXCHANGING, FETCHING, LANDING, POLLING
 from asyncsim.trace.late import model_of
-from asyncsim.trace.op import FETCH, LAND, POLL, SET
 from asyncsim.trace.region import READ
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class CoenabledPairs:
 
     def _kind_of_data(self, execution: Execution, first: int, second: int) -> str | None:
         a, b = execution.ops[first], execution.ops[second]
-        if not (a.accesses and b.accesses) or POLL in (a.kind, b.kind):
+        if not (a.accesses and b.accesses) or a.kind in POLLING or b.kind in POLLING:
             return None
         kind = None
         for x, y in meeting_accesses(a, b):
@@ -134,10 +135,10 @@ class CoenabledPairs:
         return (
             self._forwards
             and access.mode == READ
-            and execution.ops[landing].kind == LAND
+            and execution.ops[landing].kind in LANDING
             and wire.name.partition(">")[0] == op.actor.name
             and previous is not None
-            and execution.ops[previous].kind != FETCH
+            and execution.ops[previous].kind not in FETCHING
         )
 
 
@@ -145,6 +146,8 @@ def _may_erase(a: Op, b: Op) -> bool:
     """Say whether both change a cell and one of them sets it; two that set it to the same may come in any order."""
     if a.cell is None or b.cell is None or a.cell.slot != b.cell.slot or not (changes_cell(a) and changes_cell(b)):
         return False
+    if a.kind in EXCHANGING or b.kind in EXCHANGING:
+        return True
     return SET in (a.how, b.how) and (a.how, a.amount) != (b.how, b.amount)
 
 

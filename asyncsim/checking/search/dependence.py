@@ -24,9 +24,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.cells import COMPARE
+from asyncsim.trace.cells import COMPARE, FALLING, RISING, SET
 from asyncsim.trace.conflict import accesses_conflict, conflict, stores_locally
-from asyncsim.trace.op import FETCH, LAND, LOCAL, NOTIFY, POLL, PUT_SIGNAL, QUEUED, QUIET, SET, TEST, WAIT, WHOLE_RANK
+from asyncsim.trace.kinds import (
+    CHANGING,
+    EFFECTS,
+    EXCHANGING,
+    FETCHING,
+    LANDING,
+    LOCAL,
+    POLLING,
+    QUEUED,
+    QUIETING,
+    SEEING,
+    WAITING,
+    WHOLE_RANK,
+)
 from asyncsim.trace.region import ADD, READ, adds_commute, spans_overlap
 
 if TYPE_CHECKING:
@@ -38,9 +51,6 @@ if TYPE_CHECKING:
 
 Location = tuple[str, int]
 """A window of a rank, or a cell, by its slot. Operations without a common location do not depend on each other."""
-
-_CHANGING = (NOTIFY, PUT_SIGNAL, LAND)
-_RISING, _FALLING = ("Ge", "Gt"), ("Le", "Lt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +155,9 @@ class Dependence:
             return _some_conflict(a.accesses[-1:], b.accesses[-1:])
         if not self.forwards:
             return False
-        if a.kind == FETCH and b.deferred and _issuer_of(a) == b.actor.name and not b.late:
+        if a.kind in FETCHING and b.deferred and _issuer_of(a) == b.actor.name and not b.late:
             return _some_conflict(a.accesses, b.accesses[-1:])
-        if b.kind == LAND and b.link == LOCAL and (_issuer_of(a), locations_of(b)[0]) in self.refinement.own_adds:
+        if b.kind in LANDING and b.link == LOCAL and (_issuer_of(a), locations_of(b)[0]) in self.refinement.own_adds:
             return not a.late and _some_conflict([access for access in a.accesses if access.mode == READ], b.accesses)
         return False
 
@@ -161,7 +171,7 @@ class Dependence:
         """
         if not self.are_dependent(earlier, later):
             return False
-        if earlier.kind == WAIT and not earlier.consume:
+        if earlier.kind in WAITING and _only_reads_cell(earlier):
             return self.may_disable(later, earlier)
         return True
 
@@ -173,7 +183,7 @@ class Dependence:
             wait: a wait, poll or quiet.
 
         """
-        if wait.kind in (POLL, QUIET):  # a poll waits for code, a quiet for whatever is pending
+        if wait.kind in POLLING or wait.kind in QUIETING:  # a poll waits for code, a quiet for whatever is pending
             return True
         if changes_cell(op) and op.how == SET:
             # What the waiting actor has added itself may stand on top of what is set.
@@ -182,9 +192,9 @@ class Dependence:
         change = change_of(op)
         if op.cell is not None and op.cell.wrap and op.cell.slot in self.refinement.tight:
             return change != 0
-        if wait.how in _RISING:
+        if wait.how in RISING:
             return change < 0
-        if wait.how in _FALLING:
+        if wait.how in FALLING:
             return change > 0
         return change != 0
 
@@ -236,12 +246,12 @@ class Dependence:
 
 def can_be_disabled(op: Op) -> bool:
     """Whether an operation can be ready, and then no longer, without having been executed."""
-    return op.kind in (WAIT, POLL) or is_rank_quiet(op)
+    return op.kind in WAITING or op.kind in POLLING or is_rank_quiet(op)
 
 
 def is_rank_quiet(op: Op) -> bool:
     """Whether an operation waits for what is pending of all streams of its rank."""
-    return op.kind == QUIET and op.link == WHOLE_RANK
+    return op.kind in QUIETING and op.link == WHOLE_RANK
 
 
 def _quiet_awaits(quiet: Op, issue: Op) -> bool:
@@ -250,7 +260,7 @@ def _quiet_awaits(quiet: Op, issue: Op) -> bool:
 
 
 def _only_reads_cell(op: Op) -> bool:
-    return op.kind == TEST or (op.kind == WAIT and not op.consume)
+    return op.kind in SEEING and op.kind not in CHANGING and not op.consume
 
 
 def _issuer_of(op: Op) -> str:
@@ -321,7 +331,7 @@ def locations_of(op: Op, *, seeking: bool = False) -> list[Location]:
 
 def changes_cell(op: Op) -> bool:
     """Whether an operation adds to its cell or sets it, at its own step; a consuming wait does not count."""
-    return op.cell is not None and op.kind in _CHANGING and not op.deferred
+    return op.cell is not None and op.kind in CHANGING and not op.deferred
 
 
 def both_add(a: Op, b: Op) -> bool:
@@ -333,6 +343,8 @@ def both_add(a: Op, b: Op) -> bool:
 
     """
     if a.cell is None or b.cell is None or a.cell.slot != b.cell.slot:
+        return False
+    if a.kind in EXCHANGING or b.kind in EXCHANGING:
         return False
     return changes_cell(a) and changes_cell(b) and SET not in (a.how, b.how)
 
@@ -352,9 +364,8 @@ def value_after(value: int, op: Op) -> int:
         op: an operation on the cell; a wait changes it only if it consumes.
 
     """
-    if changes_cell(op) and op.how == SET:
-        return op.amount
-    value += change_of(op)
+    if changes_cell(op) or op.consume:
+        value, _ = EFFECTS[op.kind](value, op)
     return op.cell.wrapped(value) if op.cell is not None and op.cell.wrap else value
 
 

@@ -35,8 +35,8 @@ from asyncsim.checking.search.coenabled import CoenabledPairs
 from asyncsim.checking.search.dependence import Dependence, Refinement, can_be_disabled, wait_passes
 from asyncsim.checking.search.execution import Execution, PollContents, initial_cells, members
 from asyncsim.trace.errors import DivergenceError
+from asyncsim.trace.kinds import LANDING, NOTIFYING, POLLING, WAITING
 from asyncsim.trace.late import model_of
-from asyncsim.trace.op import LAND, NOTIFY, POLL, WAIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -294,10 +294,11 @@ class Tree:
         counts = self.execution.counts
 
         def key(op: Op) -> tuple[bool, int, bool, int]:
-            plain = op.kind == WAIT and not op.consume
+            plain = op.kind in WAITING and not op.consume
             # A landing is as far as who issued it.
             count = counts.get(op.actor.name.partition(">")[0], 0)
-            return not plain, count, op.kind == NOTIFY or (op.kind == LAND and op.cell is not None), op.actor.order
+            tells = op.kind in NOTIFYING or (op.kind in LANDING and op.cell is not None)
+            return not plain, count, tells, op.actor.order
 
         return min(awake, key=key).actor.name
 
@@ -318,7 +319,7 @@ class Tree:
 
         """
         execution = self.execution
-        blurred = wait.kind != POLL and execution.is_value_uncertain(wait)
+        blurred = wait.kind not in POLLING and execution.is_value_uncertain(wait)
         previous = execution.last_step_of(wait.actor.name) if step is None else execution.previous[step]
         needed = 0 if previous is None else execution.happened_before[previous] | 1 << previous
         for other in self._on_path(execution.steps_of_others_at(wait)):
@@ -335,7 +336,7 @@ class Tree:
             since = execution.steps_after(other)
             free = execution.steps_independent_of(since, other, step)
             passes = None if blurred else self._wait_passes(wait, other, certain, free)
-            if passes and (wait.kind == POLL or not disabling):
+            if passes and (wait.kind in POLLING or not disabling):
                 self._branch_towards(other, certain & since, wait.actor.name)
             elif passes is not False:
                 self.path[other].branch_to(execution.initials(free))

@@ -23,7 +23,8 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.checking.search.dependence import Dependence, both_add
-from asyncsim.trace.op import LAND, POLL, QUIET, SET, SYNC, WAIT
+from asyncsim.trace.cells import SET
+from asyncsim.trace.kinds import EXCHANGING, LANDING, MEETING, POLLING, QUIETING, WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +68,7 @@ class RecordedChoices:
     def choose(self, ready: Sequence[Op]) -> Op:
         """Choose as the wrapped scheduler does."""
         op = self._choose(ready)
-        if op.kind == SYNC:
+        if op.kind in MEETING:
             self.ready_at_sync[len(self.ops)] = tuple(ready)
         self.ops.append(op)
         return op
@@ -89,7 +90,9 @@ def order_matters(dependence: Dependence, a: Op, b: Op) -> bool:
 
 def _passes_by(dependence: Dependence, wait: Op, op: Op) -> bool:
     """Say whether `op` changes the cell of `wait` and can neither make it false nor be told from after it."""
-    if wait.kind != WAIT or op.cell is None or op.kind == WAIT or (wait.consume and op.how == SET):
+    if wait.kind not in WAITING or wait.kind in EXCHANGING or op.cell is None or op.kind in WAITING:
+        return False
+    if wait.consume and (op.how == SET or op.kind in EXCHANGING):
         return False
     return not dependence.may_disable(op, wait)
 
@@ -130,8 +133,8 @@ class EquivalenceClasses:
             elif cell is not None:
                 key = (cell.slot, op.kind, op.how, op.amount, op.consume, op.accesses)
             elif key := op.accesses:
-                if op.kind == POLL:
-                    key = (POLL, key)
+                if op.kind in POLLING:
+                    key = (op.kind, key)
             else:
                 continue  # it orders, but in the same way in every schedule
             number = fast.get(key)
@@ -183,21 +186,22 @@ def _key(op: Op) -> Any:  # noqa: ANN401 - a key
     """Return what tells the class of an operation; regions are one object a place, so this is quick."""
     cell = op.cell
     if cell is None:
-        return op.accesses if op.kind != POLL else (op.kind, op.accesses)
+        return op.accesses if op.kind not in POLLING else (op.kind, op.accesses)
     return (cell.slot, op.kind, op.how, op.amount, op.consume, op.accesses)
 
 
 def _late_key(op: Op) -> Any:  # noqa: ANN401 - a key
     """Return the same where writes land late: there it matters who asks, and what lands."""
     issuer = op.actor.name.partition(">")[0]
-    return (_key(op), op.kind, issuer, op.deferred, op.late, op.link if op.kind in (LAND, QUIET) else "")
+    link = op.link if op.kind in LANDING or op.kind in QUIETING else ""
+    return (_key(op), op.kind, issuer, op.deferred, op.late, link)
 
 
 def _lasting_key(op: Op, *, late: bool) -> Any:  # noqa: ANN401 - a key
     """Return a key that is equal for equal pieces, too."""
     places = tuple((access.region.slot, access.region.spans, access.mode) for access in op.accesses)
     cell = None if op.cell is None else (op.cell.slot, op.kind, op.how, op.amount, op.consume)
-    return (places, cell, op.kind == POLL, _late_key(op)[1:] if late else None)
+    return (places, cell, op.kind in POLLING, _late_key(op)[1:] if late else None)
 
 
 def _spread(number: int) -> int:

@@ -18,7 +18,8 @@ from asyncsim.checking.search.dependence import changes_cell, is_rank_quiet, loc
 from asyncsim.checking.search.pending import PendingWrites
 from asyncsim.machine.effect import satisfied
 from asyncsim.machine.memory import Memory
-from asyncsim.trace.op import JOIN, LAND, SET, START, SYNC
+from asyncsim.trace.cells import SET
+from asyncsim.trace.kinds import JOINING, LANDING, MEETING, STARTING
 from asyncsim.trace.region import READ, spans_overlap
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class Execution:
             children = self._children.pop()
             for child in children:
                 del self._last[child]
-            if op.kind != START:
+            if op.kind not in STARTING:
                 self._pending.undo(op, children)
             self.happened_before.pop()
             self.indexes.pop()
@@ -117,7 +118,7 @@ class Execution:
         self.previous.append(previous)
         self._last[op.actor.name] = step
         index = self.counts.get(op.actor.name, 0)
-        children = [op.link] if op.kind == START else self._pending.issue(op, index)
+        children = [op.link] if op.kind in STARTING else self._pending.issue(op, index)
         self._last |= dict.fromkeys(children, step)
         self._children.append(children)
         self.counts[op.actor.name] = index + 1
@@ -136,11 +137,13 @@ class Execution:
 
     def _awaited(self, op: Op, ready: Sequence[Op]) -> list[int]:
         """Return the steps that no schedule does the other way round with this one, program order aside."""
-        if op.kind == JOIN:
+        if op.kind in JOINING:
             return [self._last[op.link]]
-        if op.kind == SYNC:
-            here = (self._last.get(other.actor.name) for other in ready if other.kind == SYNC and other.link == op.link)
-            gone = (step for step, other in enumerate(self.ops) if other.kind == SYNC and other.link == op.link)
+        if op.kind in MEETING:
+            here = (
+                self._last.get(other.actor.name) for other in ready if other.kind in MEETING and other.link == op.link
+            )
+            gone = (step for step, other in enumerate(self.ops) if other.kind in MEETING and other.link == op.link)
             return [step for step in (*here, *gone) if step is not None]
         return [] if is_rank_quiet(op) else [self._last[wire] for wire in self._pending.wires_before(op)]
 
@@ -275,11 +278,11 @@ class PollContents:
         """Return what one access of a step leaves, if it is known: nothing, or the tile."""
         op = execution.ops[step]
         issue = op
-        if op.kind == LAND:
+        if op.kind in LANDING:
             previous = execution.previous[step]
             assert previous is not None  # noqa: S101 - for the type checker: what lands was issued
             issue = execution.ops[previous]
-        if (op.deferred or op.kind == LAND) and op.actor.rank == poll.actor.rank:
+        if (op.deferred or op.kind in LANDING) and op.actor.rank == poll.actor.rank:
             return None
         if op.deferred:
             return []

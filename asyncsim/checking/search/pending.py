@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from asyncsim.trace.cells import SET
+from asyncsim.trace.kinds import FENCING, FETCHING, LANDING, QUIETING, WHOLE_RANK
 from asyncsim.trace.landing import QUIETED, Unquiet, fetched_first, goes_first, landings_of, same_place
-from asyncsim.trace.op import FENCE, FETCH, LAND, QUIET, SET, WAIT, WHOLE_RANK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,7 +60,7 @@ class PendingWrites:
         if not self._model.late or op.actor.wire:
             return []
         actor = op.actor.name
-        if op.kind == FENCE:
+        if op.kind in FENCING:
             self._generation[actor] = self._generation.get(actor, 0) + 1
         data: list[str] = []
         before = self._unquiet_now.get(actor, QUIETED)
@@ -91,7 +92,7 @@ class PendingWrites:
         """
         if not self._model.late or op.actor.wire:
             return
-        if op.kind == FENCE:
+        if op.kind in FENCING:
             self._generation[op.actor.name] -= 1
         actor, before = self._unquiet.pop()
         self._unquiet_now[actor] = before
@@ -101,16 +102,16 @@ class PendingWrites:
 
     def wires_before(self, op: Op) -> list[str]:
         """Return the wires that must have landed before a step."""
-        if op.kind == FETCH:
+        if op.kind in FETCHING:
             return self._by_wire[op.actor.name].fetches_after
-        if op.kind == LAND:
+        if op.kind in LANDING:
             return self._by_wire[op.actor.name].lands_after
-        if op.kind == QUIET and op.link == WHOLE_RANK:
+        if op.kind in QUIETING and op.link == WHOLE_RANK:
             return [issued.landing.actor.name for issued in self._issued if issued.landing.actor.rank == op.actor.rank]
         own = (issued.landing for issued in self._issued if issued.actor == op.actor.name)
-        if op.kind == QUIET:
+        if op.kind in QUIETING:
             return [landing.actor.name for landing in own]
-        if op.kind == WAIT and op.consume and self._model.place_order and op.cell is not None:
+        if op.consume and self._model.place_order and op.cell is not None:
             return [
                 landing.actor.name
                 for landing in own

@@ -18,7 +18,7 @@ from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.errors import KernelError
 from asyncsim.trace.event import OVERFLOW
 from asyncsim.trace.finding import Side
-from asyncsim.trace.op import SET, TEST, WAIT
+from asyncsim.trace.kinds import CHANGING, EFFECTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from asyncsim.machine.course import Begun
     from asyncsim.trace.event import Event
     from asyncsim.trace.finding import Finding
-
-_LOOKING = (WAIT, TEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +90,11 @@ def _left(run: Run, cell: str) -> _Left | None:
     for event in () if run.trace is None else run.trace.events:
         op = event.op
         index = counts[op.actor.name] = counts.get(op.actor.name, -1) + 1
-        if op.cell is None or str(op.cell) != cell or op.deferred or (op.kind in _LOOKING and not op.consume):
+        if op.cell is None or str(op.cell) != cell or op.deferred or (op.kind not in CHANGING and not op.consume):
             continue
         if value is None:
             value = int(run.case.world.layouts[op.cell.signal].start)  # type: ignore[union-attr]  # a cell's is a signal
-        taken = -op.amount if op.consume else op.amount
-        after = taken if op.how == SET else value + taken
+        after, _ = EFFECTS[op.kind](value, op)
         if not op.cell.low <= after <= op.cell.high:
             return _Left(event, index, value, after)
         value = after

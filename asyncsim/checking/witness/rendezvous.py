@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from asyncsim.schedulers.fifo import Fifo
-from asyncsim.trace.op import POLL, TEST
+from asyncsim.trace.kinds import POLLING, TESTING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from asyncsim.trace.world import Actor
 
 _ORDER = attrgetter("actor.order")
-SPINNING = (TEST, POLL)
+SPINNING = TESTING | POLLING
 """Who stands before one of these may stand there again and again, so nobody is kept waiting for him."""
 
 

@@ -16,7 +16,7 @@ from asyncsim.checking.witness.rendezvous import PairReversal, run_matches_side
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.errors import KernelError
-from asyncsim.trace.op import WAIT
+from asyncsim.trace.kinds import WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -156,7 +156,7 @@ class FailsByPair:
         swap = self._swap
         at = step_of_side(choices, swap.second) or 0
         names = [swap.first.actor, swap.second.actor]
-        next_to_it = swap.first.op == WAIT or list(choices[at : at + 2]) == names[::-1]
+        next_to_it = swap.first.op in WAITING or list(choices[at : at + 2]) == names[::-1]
         if next_to_it and choices[:at] == others[:at] and list(others[at : at + 2]) == names:
             return True  # what differs after the two is what they have done; who waits in vain comes later
         if self._pairs is None:

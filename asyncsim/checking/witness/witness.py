@@ -20,7 +20,7 @@ from asyncsim.schedulers.choices import Choices
 from asyncsim.trace.digest import digest_bytes
 from asyncsim.trace.errors import KernelError
 from asyncsim.trace.event import DEADLOCK
-from asyncsim.trace.op import WAIT
+from asyncsim.trace.kinds import WAITING
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -161,7 +161,7 @@ class _Trial:
                 if turned.reversed and (pair := await self._with_fair(one, other)):
                     yield pair
         for side in (first, second):
-            if side.op == WAIT:
+            if side.op in WAITING:
                 other = await self._run(HeldOperation(side.actor, side.index, self._patience), recorded=not self._exact)
                 if self._swap.inverted(other.choices) and self._is_meant(other):
                     scheduler = self._swap.fair(other.choices, self._patience)
