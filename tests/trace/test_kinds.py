@@ -16,7 +16,7 @@ from asyncsim.trace.columns import among, done_as
 from asyncsim.trace.kinds import BOTH, EFFECTS, KINDS, NONE, PREDICATE, UPDATE, WAITING
 from asyncsim.trace.region import READ, WRITE
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 NAMES = {name.upper(): name for name in KINDS}
 FEW = 8
 """A kind's name may stand in so many files: where its row is, its method, its effect; not in all that ask of it."""

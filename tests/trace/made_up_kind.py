@@ -80,7 +80,7 @@ rule = make("script:rules=hold rank 0 before its exchange until rank 1 has excha
 held = simulate(Case(unordered, 2), rule, record="held")
 lines = [json.loads(line) for line in Path("ordered.jsonl").read_text("utf-8").splitlines()]
 judge = Judge(Case(unordered, 2, 1))
-judge.take_as_reference(simulate(judge.case, Fifo()))
+judge.set_reference(simulate(judge.case, Fifo()))
 searched = exhaust(judge.case, budget=100, judge=judge)
 results = {
     "outputs": run.outputs,
