@@ -9,7 +9,7 @@ demo: .venv/.done  ## two calls back to back: one barrier too few, found, shown 
 	$(BIN)/asyncsim demo
 
 quick: .venv/.done  ## the tests that see most mistakes, in less than a minute: the files that tests/quick.txt lists
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal --quick $(FLAGS)
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --quick $(FLAGS) @tests/quick.txt
 
 test: .venv/.done  ## every test; CI adds branch coverage and its floor: make test FLAGS=--cov
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(FLAGS)

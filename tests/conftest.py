@@ -1,4 +1,4 @@
-"""Options of the test run, what `--quick` leaves out, and an end to what a test leaves running."""
+"""Options of the test run, how many programs laws draw, and an end to what a test leaves running."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ settings.register_profile("same", derandomize=True, deadline=None, suppress_heal
 settings.load_profile("same")
 
 HERE = Path(__file__).parent
-QUICK = HERE.joinpath("quick.txt").read_text("utf-8").split()
-"""The files of a quick run, one a line."""
 _HOURS = 6 * 3600
 _STARTED: list[subprocess.Popen[bytes]] = []
 collect_ignore = ["testing/sample_project"]  # a project of its own, which test_plugin_sample.py runs
@@ -35,14 +33,7 @@ class _Started(subprocess.Popen):
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Register ``--thorough`` and ``--quick``."""
     parser.addoption("--thorough", action="store_true", help="check the laws of the analysis on 100,000 programs")
-    parser.addoption("--quick", action="store_true", help="the files of tests/quick.txt, a fifth of a law's programs")
-
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out of a quick run what is not on its list, without importing it."""
-    if config.getoption("--quick") and collection_path.name.startswith("test_"):
-        return True if collection_path.relative_to(HERE).as_posix() not in QUICK else None
-    return None
+    parser.addoption("--quick", action="store_true", help="check the laws on a fifth of their programs")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -5,6 +5,10 @@ ends with status 1 if there are any. Arguments are modules, ``checking/search/dp
 ``machine/gate.py:203``. The tests of a module are those that see most of it in a few seconds. A mutant lives in
 a child of its own, which imports the changed source in the place of the file; it is killed by a failing test,
 or by the clock.
+
+``python tests/mutants.py --quick 20`` asks how much ``make quick`` sees: it draws as many mutants of all modules,
+the same ones each time, and runs what `tests/quick.txt` lists, beginning with the room of the mutant. Its status is 1
+if more than one of ten survives.
 """
 
 from __future__ import annotations
@@ -14,10 +18,10 @@ import copy
 import importlib.abc
 import importlib.util
 import os
+import random
 import signal
 import sys
 import time
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +31,7 @@ import pytest
 import trio
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).parent.parent
 JOBS = max(1, min(2, os.cpu_count() or 1))
@@ -179,26 +183,43 @@ def start(tests: tuple[str, ...], mutant: Mutant | None) -> int:
         os.setpgid(0, 0)
         if mutant is not None:
             sys.meta_path.insert(0, Changed(mutant))
-        files = [str(path) for name in tests for path in (ROOT / "tests").rglob(f"{name}.py")]
-        status = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", *files]))
+        status = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", *tests]))
     finally:
         os._exit(status)
 
 
-def survivors_of(module: str, lines: set[int]) -> Iterator[Mutant]:
-    """Yield the mutants of a module that no test notices."""
-    tests = MODULES[module]
+def tests_of(module: str) -> tuple[str, ...]:
+    """Return the files of a module's tests."""
+    return tuple(str(path) for name in MODULES[module] for path in (ROOT / "tests").rglob(f"{name}.py"))
+
+
+def quick_tests(mutant: Mutant | None) -> tuple[str, ...]:
+    """Return the arguments of a quick run, the room of the mutant first, then the laws."""
+    room = mutant.module.partition("/")[0] if mutant else ""
+    lines = (ROOT / "tests" / "quick.txt").read_text("utf-8").split()
+    first = [f"tests/{room}/", "tests/laws/"]
+    place = {line: next((at for at, begin in enumerate(first) if line.startswith(begin)), 2) for line in lines}
+    return ("--quick", *sorted(lines, key=place.__getitem__))
+
+
+def drawn(number: int) -> list[Mutant]:
+    """Return so many mutants of all modules, of each about as many."""
+    rng = random.Random(number)  # noqa: S311 - dice, no secret
+    modules = [rng.sample(all_of, len(all_of)) for all_of in map(list, map(mutants_of, MODULES))]
+    return [modules[at % len(modules)][at // len(modules)] for at in range(number)]
+
+
+def survivors_of(left: list[Mutant], tests: Callable[[Mutant | None], tuple[str, ...]]) -> Iterator[Mutant]:
+    """Yield the mutants that no test notices."""
     begun = time.monotonic()
-    if os.waitpid(start(tests, None), 0)[1]:
-        sys.exit(f"the tests of {module} fail without any mutant: {', '.join(tests)}")
+    if os.waitpid(start(tests(None), None), 0)[1]:
+        sys.exit(f"the tests fail without any mutant: {' '.join(tests(None))}")
     patience = 10 + 4 * JOBS * (time.monotonic() - begun)
     running: dict[int, tuple[Mutant, float]] = {}
-    left = [mutant for mutant in mutants_of(module) if not lines or mutant.line in lines]
-    print(f"{module}: {len(left)} mutants", flush=True)
     while left or running:
         while left and len(running) < JOBS:
             mutant = left.pop(0)
-            running[start(tests, mutant)] = mutant, time.monotonic() + patience
+            running[start(tests(mutant), mutant)] = mutant, time.monotonic() + patience
         child, status = os.waitpid(-1, os.WNOHANG)
         if child and status == 0:
             yield running[child][0]
@@ -213,18 +234,29 @@ def survivors_of(module: str, lines: set[int]) -> Iterator[Mutant]:
 
 def main(arguments: list[str]) -> int:
     """Run the mutants that are asked for, or all; return the exit status."""
+    os.chdir(ROOT)
+    if arguments[:1] == ["--quick"]:
+        number = int(arguments[1])
+        return int(10 * told(f"{number} mutants, make quick", survivors_of(drawn(number), quick_tests)) > number)
     wanted: dict[str, set[int]] = {}
     for argument in arguments or MODULES:
         module, _, line = argument.removeprefix("asyncsim/").partition(":")
         wanted.setdefault(module, set()).update({int(line)} if line else ())
-    os.chdir(ROOT)
-    found: Counter[str] = Counter()
+    found = 0
     for module, lines in wanted.items():
-        for mutant in survivors_of(module, lines):
-            found[module] += 1
-            print(f"  survives: {mutant}", flush=True)
-    print(f"{found.total()} survive{'' if not found else f': {dict(found)}'}")
-    return int(bool(found))
+        left = [mutant for mutant in mutants_of(module) if not lines or mutant.line in lines]
+        found += told(f"{module}: {len(left)} mutants", survivors_of(left, lambda _, of=module: tests_of(of)))
+    return int(found > 0)
+
+
+def told(title: str, survivors: Iterator[Mutant]) -> int:
+    """Print the survivors as they are found; return how many there are."""
+    print(title, flush=True)
+    number = 0
+    for number, mutant in enumerate(survivors, 1):  # noqa: B007 - it is counted
+        print(f"  survives: {mutant}", flush=True)
+    print(f"{number} survive", flush=True)
+    return number
 
 
 if __name__ == "__main__":

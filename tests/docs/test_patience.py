@@ -59,7 +59,6 @@ def test_what_a_test_leaves_running_is_ended(tmp_path):
     text = f"import subprocess, sys\ndef test_leaves():\n    print('pid', subprocess.Popen({sleeps}).pid)\n"
     conftest = (ROOT / "tests" / "conftest.py").read_text("utf-8")
     (tmp_path / "conftest.py").write_text(conftest, encoding="utf-8")
-    (tmp_path / "quick.txt").write_text("")
     (tmp_path / "test_leaves.py").write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "-W", "ignore", str(tmp_path)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=200)  # noqa: S603
