@@ -20,6 +20,7 @@ from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.study.additions import additions, barriers
 from asyncsim.study.proposals import ADDING, BARRIER, CREDIT, KINDS, SYNC, Site, proposals
+from asyncsim.study.siblings import Siblings
 from asyncsim.study.source import Source, UnreadableError, overlap, visited
 from asyncsim.trace.errors import AsyncsimError
 from asyncsim.trace.event import COMPLETE
@@ -66,7 +67,8 @@ class Repair:
         diff: of the file, as `patch -p0` takes it.
         report: on the repaired kernel: PROVED.
         fails: on how many other ranks it does not make the kernel right.
-        shares: the names of other kernels that have the same program, and are changed with it.
+        siblings: the names of other kernels of the file that are changed with it, and are as good as before.
+        unjudged: of those that are changed with it, too, but were not judged.
 
     """
 
@@ -77,14 +79,15 @@ class Repair:
     diff: str
     report: Report
     fails: tuple[int, ...] = ()
-    shares: tuple[str, ...] = ()
+    siblings: tuple[str, ...] = ()
+    unjudged: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of this repair."""
         return {
             "kind": self.kind, "change": self.words, "operations": self.operations, "between": self.between,
-            "diff": self.diff, "fails": list(self.fails), "shares": list(self.shares), "verdict": self.report.verdict,
-            "scope": self.report.scope,
+            "diff": self.diff, "fails": list(self.fails), "siblings": list(self.siblings),
+            "unjudged": list(self.unjudged), "verdict": self.report.verdict, "scope": self.report.scope,
         }  # fmt: skip
 
 
@@ -152,6 +155,7 @@ class _Search:
         self._findings = findings
         self._stand: dict[int, _Tried | None] = {}
         self._spent: list[str] = []
+        self._siblings = Siblings(source, case, models)
 
     async def run(self) -> Repairs:
         """Try single changes kind by kind; then, of those that help, pairs."""
@@ -270,7 +274,7 @@ class _Search:
         return [repair for repair in found if not repair.fails] or found[:1]
 
     async def _confirmed(self, proposed: Sequence[Proposal]) -> Repair | None:
-        """Return the repair, if the changed kernel is proved."""
+        """Return the repair, if the changed kernel is proved, and no other kernel of the file is worse with it."""
         named, case = self._named(proposed), self._case
         changes = _changes(named)
         kernel = self._source.load(changes)
@@ -284,14 +288,15 @@ class _Search:
             if report.verdict != PROVED:
                 return None
         tried = await self._tried(case.ranks, proposed)
-        if tried is None:
+        siblings = None if tried is None else await self._siblings.after(changes)
+        if tried is None or siblings is None:
             return None
         stands = self._stand[case.ranks]
         return Repair(
             _kind(proposed), " and ".join(one.words for one in named),
             len(tried.run.choices) - (0 if stands is None else len(stands.run.choices)), _between(self._findings),
             self._source.diff(changes), replace(report, models=tuple(self._models)), await self._fails(proposed),
-            self._source.shares,
+            *siblings,
         )  # fmt: skip
 
     async def _fails(self, proposed: Sequence[Proposal]) -> tuple[int, ...]:

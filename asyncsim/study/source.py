@@ -12,6 +12,7 @@ import hashlib
 import io
 import re
 import sys
+from bisect import bisect_right
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cached_property
@@ -121,14 +122,11 @@ class Source:
         self.newline = "\r\n" if self.lines and self.lines[0].endswith("\r\n") else "\n"
 
     @property
-    def shares(self) -> tuple[str, ...]:
-        """The names of the other kernels of the file that have the same program."""
-        program = self.kernel.program
-        return tuple(
-            name
-            for name, value in self._names.items()
-            if isinstance(value, Kernel) and value.program is program and value is not self.kernel
-        )
+    def others(self) -> dict[str, Kernel]:
+        """The other kernels of the file, by their names in it."""
+        named = {name: value for name, value in self._names.items() if isinstance(value, Kernel)}
+        own = {name: value for name, value in named.items() if value.program.__code__.co_filename == self.file}
+        return {name: value for name, value in own.items() if value is not self.kernel}
 
     # ---- syntax
 
@@ -141,6 +139,10 @@ class Source:
         """Return the innermost async function that a line stands in."""
         around = [node for node in self.functions if node.lineno <= line <= cast("int", node.end_lineno)]
         return max(around, key=lambda node: node.lineno, default=None)
+
+    def function_of(self, change: Change) -> ast.AsyncFunctionDef | None:
+        """Return the innermost async function that a change is in."""
+        return self.function_at(bisect_right(self._starts, change.start))
 
     @cached_property
     def program(self) -> ast.AsyncFunctionDef:
@@ -268,8 +270,8 @@ class Source:
         old, new = (io.StringIO(text.replace("\r\n", "\n")) for text in (self.text, self.changed(changes)))
         return "".join(difflib.unified_diff(list(old), list(new), self.shown, self.shown))
 
-    def load(self, changes: Sequence[Change]) -> Kernel:
-        """Return the kernel of the changed file.
+    def load(self, changes: Sequence[Change], name: str = "") -> Kernel:
+        """Return the kernel of the changed file; or another of the file, by its name there.
 
         Raises:
             UnreadableError: the changed file has none, or cannot be run.
@@ -278,9 +280,8 @@ class Source:
         text = self.changed(changes)
         module = ModuleType(f"{_CHANGED}{hashlib.sha256(text.encode()).hexdigest()[:16]}")
         own = vars(module)
-        own.update(
-            __file__=self.file, __package__=self._names.get("__package__"), __asyncsim_path__=self.shown
-        )  # fmt: skip
+        package = self._names.get("__package__")
+        own.update(__file__=self.file, __package__=package, __asyncsim_path__=self.shown)
         sys.modules[module.__name__] = module
         try:
             with redirect_stdout(io.StringIO()):  # what the file prints was printed when it was loaded first
@@ -289,7 +290,7 @@ class Source:
             raise UnreadableError(f"its file cannot be run again: {type(error).__name__}: {error}") from error
         finally:
             del sys.modules[module.__name__]
-        found = own.get(self.name)
+        found = own.get(name or self.name)
         if not isinstance(found, Kernel):
             raise UnreadableError("it is not a kernel when its file is run again")
         return found

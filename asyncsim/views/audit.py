@@ -160,12 +160,11 @@ def _repairs(audited: AuditReport, width: int) -> Iterator[str]:
     yield from wrapped(_cost(best), width, "        ")
     if best.fails:
         yield from wrapped(f"it is not right on {' and '.join(map(str, best.fails))} ranks", width, "        ")
-    if best.shares:
-        yield from wrapped(
-            f"it changes {', '.join(best.shares)}, too, which was not judged: the program is the same",
-            width,
-            "        ",
-        )
+    changed = {"as good as before": best.siblings, "not judged": best.unjudged}
+    for state, names in changed.items():
+        was = "is" if len(names) == 1 else "are"
+        if names:
+            yield from wrapped(f"it changes {', '.join(names)}, too, which {was} {state}", width, "        ")
     yield from ("", *best.diff.splitlines())
     if others:
         yield from ("", *wrapped(f"as good: {'; '.join(other.words for other in others)}", width, "        "))

@@ -9,6 +9,7 @@ from repairs import changed, looked_for, pasted, printed
 from asyncsim.checking.record.locate import all_kernels, locate
 from asyncsim.checking.verdict.check import check
 from asyncsim.study import repair as repairing
+from asyncsim.study import siblings
 from asyncsim.trace.finding import PROVED, REFUTED
 from asyncsim.views.audit import audit_text
 
@@ -149,11 +150,72 @@ def test_a_helper_of_other_kernels_is_given_nothing():
     assert not any("half" in line for line in printed(audited) if line[0] == "+")
 
 
-def test_other_kernels_of_the_same_program_are_named():
+def test_other_kernels_of_the_same_program_are_judged_and_named():
     audited = looked_for(locate("all_gather:pull_no_end_barrier"), ranks=3)
-    assert "it changes pull, too, which was not judged: the program is the same" in " ".join(
-        audit_text(audited).split()
-    )
+    assert audited.repairs[0].siblings == ("pull",)
+    assert "it changes pull, too, which is as good as before" in " ".join(audit_text(audited).split())
+
+
+def test_other_kernels_that_were_not_judged_are_named(monkeypatch):
+    monkeypatch.setattr(siblings, "MOST_CHECKS", 0)
+    audited = looked_for.__wrapped__(locate("all_gather:pull_no_end_barrier"), ranks=3)
+    assert audited.repairs[0].to_json()["unjudged"] == ["pull"]
+    assert "it changes pull, too, which is not judged" in " ".join(audit_text(audited).split())
+
+
+TWO = """
+import numpy as np
+from asyncsim import Signal, Window, kernel
+box, cell = Window("box", (2,), np.int64), Signal("cell", (1,))
+
+async def arrive(rank, box, cell, place):
+    to = box.at((rank.id + 1 + place) % rank.size)
+    await rank.store(to[place], rank.id)
+    await rank.notify(cell.at((rank.id + 1 + place) % rank.size)[0], 1)
+
+async def all_here(rank, cell):
+    await rank.wait(cell[0] >= 1)
+
+def golden(xs):
+    return [(r + 2) % 3 + (r + 1) % 3 for r in range(3)]
+
+@kernel(memory=[box, cell], inputs=lambda P, call, rng: [0] * P, golden=golden)
+async def two(rank, x, box, cell):
+    await arrive(rank, box, cell, 0)
+    await arrive(rank, box, cell, 1)
+    await all_here(rank, cell)
+    return (await rank.load(box[0])) + (await rank.load(box[1]))
+"""
+ONE = """
+@kernel(memory=[box, cell])
+async def one(rank, box, cell):
+    await arrive(rank, box, cell, 0)
+    await all_here(rank, cell)
+    return await rank.load(box[0])
+
+@kernel(memory=[box, cell])
+async def none(rank, box, cell):
+    await arrive(rank, box, cell, 0)
+"""
+
+
+def repaired(folder, text):
+    folder.mkdir()
+    (folder / "mine.py").write_text(text, encoding="utf-8")
+    return looked_for(locate(f"{folder}/mine.py:two"), ranks=3, calls=1, memory="sc")
+
+
+def test_a_repair_that_breaks_another_kernel_of_the_file_is_not_offered(tmp_path):
+    alone = repaired(tmp_path / "alone", TWO)
+    assert changed(alone)[1] == ["await rank.wait(cell[0] >= 2)"]
+    assert not alone.repairs[0].siblings
+    both = repaired(tmp_path / "both", TWO + ONE)
+    assert changed(both)[1] != ["await rank.wait(cell[0] >= 2)"]
+    (tmp_path / "made").mkdir()
+    assert check(pasted(both, tmp_path / "made"), ranks=3, calls=1).verdict == PROVED
+    sibling = locate(f"{tmp_path}/made/mine.py:one")
+    assert check(sibling, ranks=3, calls=1).verdict == PROVED
+    assert "none" not in both.repairs[0].siblings  # the change does not reach it
 
 
 def test_a_repair_that_holds_on_some_ranks_only_says_so():
