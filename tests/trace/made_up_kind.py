@@ -9,13 +9,13 @@ from types import coroutine
 
 import numpy as np
 from click.testing import CliRunner
+from exhaust import exhaust
 
 import asyncsim
 from asyncsim import Case, Fifo, MisuseError, Set, Signal, Window, check, kernel, simulate
 from asyncsim.analysis.analyse import analyse
 from asyncsim.analysis.certificate import certificate
 from asyncsim.checking.diagnose.outcome import Judge
-from asyncsim.checking.search.exhaust import exhaust
 from asyncsim.cli.main import main
 from asyncsim.schedulers.table import make
 from asyncsim.trace.jsonl import read_trace, write_trace

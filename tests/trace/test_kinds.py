@@ -140,9 +140,10 @@ def made_up(tmp_path_factory):
     assert text.count(BEHIND) == 1
     table.write_text(text.replace(BEHIND, ROW + BEHIND), "utf-8")
     shutil.copy(Path(__file__).parent / "made_up_kind.py", home)
+    path = os.pathsep.join([str(home), str(ROOT / "tests" / "support")])
     process = subprocess.run(
         [sys.executable, "made_up_kind.py"],
-        cwd=home, env={**os.environ, "PYTHONPATH": str(home)}, capture_output=True, text=True, check=False,
+        cwd=home, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert not process.stderr
     return json.loads(process.stdout)
