@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from asyncsim.checking.record.interrupts import lasting_deafness
+from asyncsim.checking.record.interrupts import interrupts_stay_masked
 from asyncsim.checking.verdict.check import check
 from asyncsim.checking.verdict.explore import MOST_RUNS
 from asyncsim.cli.certify import write_certificate
@@ -18,7 +18,7 @@ from asyncsim.cli.completion import complete_kernels
 from asyncsim.cli.judge import judge_all
 from asyncsim.cli.options import RANKS, Options, Whole, engine_option, races_option, shared_options_of_check
 from asyncsim.cli.outputs import check_outputs
-from asyncsim.cli.progress import room_watched
+from asyncsim.cli.progress import memory_watched
 from asyncsim.trace.finding import PROVED, REFUTED
 from asyncsim.views.table import table_text
 
@@ -100,7 +100,7 @@ def check_command(  # noqa: PLR0913 - one argument an option
 
     def judge(kernel: Kernel, ranks: int, progress: Callable[[Progress], None] | None) -> Report:
         check_outputs({"--certificate": certificate}, kernels=[kernel])
-        with room_watched(progress) as told:
+        with memory_watched(progress) as told:
             report = check(
                 kernel,
                 ranks=ranks,
@@ -116,7 +116,7 @@ def check_command(  # noqa: PLR0913 - one argument an option
         reports.append(report)
         return report
 
-    with lasting_deafness():  # once Ctrl-C has ended a check, another must not lose its report
+    with interrupts_stay_masked():  # once Ctrl-C has ended a check, another must not lose its report
         status = judge_all(kernels, options, judge, explain=explain)
     if certificate is not None:
         write_certificate(reports[0], certificate)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from asyncsim.checking.record.interrupts import lasting_deafness
+from asyncsim.checking.record.interrupts import interrupts_stay_masked
 from asyncsim.checking.verdict.explore import BUDGET, MOST_JOBS, MOST_RUNS, RUNS, Progress, explore
 from asyncsim.checking.workers.pool import cores
 from asyncsim.cli.completion import complete_kernels, complete_schedulers
@@ -145,7 +145,7 @@ def explore_command(  # noqa: PLR0913 - one argument an option
     if dask is not None and jobs != 1:
         raise click.UsageError("--jobs and --dask both say who runs the schedules; give one of them")
 
-    with lasting_deafness(), dask_executor(dask) as cluster:
+    with interrupts_stay_masked(), dask_executor(dask) as cluster:
         executor, workers = (None, jobs) if cluster is None else cluster
 
         def judge(kernel: Kernel, ranks: int, progress: Callable[[Progress], None] | None) -> Report:

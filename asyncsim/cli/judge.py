@@ -62,7 +62,7 @@ def judge_all(names: Sequence[str], options: Options, judge: Judge, *, explain: 
     judging = _Judging(options, judge, explain=explain)
     kernels = [locate(name) for name in names]
     for kernel in kernels:
-        judging.at_each(kernel)
+        judging.judge_at_each_size(kernel)
         if judging.ended:
             break
     judging.close(len(kernels) * len(options.ranks))
@@ -81,45 +81,45 @@ class _Judging:
         self._objects: list[dict[str, Any]] = []
         self._failed = False
         self._where = ""
-        self._left = self._missing = 0
+        self._not_judged = self._missing = 0
 
-    def at_each(self, kernel: Kernel) -> None:
+    def judge_at_each_size(self, kernel: Kernel) -> None:
         """Judge a kernel at each P; at several, in a line each, and one of them in full."""
         several = len(self._options.ranks) > 1
         if several and self._reports and not self._options.json:
             click.echo()
         own: list[Report] = []
         errors: list[AsyncsimError] = []
-        untold: list[str] = []
+        lines: list[str] = []
         for ranks in self._options.ranks:
             try:
-                report = self._at(kernel, ranks)
+                report = self._judge_at(kernel, ranks)
             except (KernelError, MisuseError) as error:
                 if not several:
                     raise
                 errors.append(error)
-                untold.append(self._leave_out(kernel, ranks, error))
+                lines.append(self._not_judged_line(kernel, ranks, error))
                 continue
             if report is not None:
                 own.append(report)
-                untold.append(coloured(short_line(report)))
+                lines.append(coloured(_short_line(report)))
             if own and several:
-                self._tell(untold)
+                self._print_lines(lines)
             if self.ended:
                 break
         if errors and not own and not self.ended:
             raise errors[0]
-        self._tell(untold if several else [])
+        self._print_lines(lines if several else [])
         if own and not self._options.json:
             self._print(own, apart=len(self._reports) > 1)
 
-    def _tell(self, lines: list[str]) -> None:
+    def _print_lines(self, lines: list[str]) -> None:
         """Print lines, unless JSON is asked for, and take them off the list."""
         for line in lines if not self._options.json else ():
             click.echo(line)
         lines.clear()
 
-    def _at(self, kernel: Kernel, ranks: int) -> Report | None:
+    def _judge_at(self, kernel: Kernel, ranks: int) -> Report | None:
         """Judge a kernel at one P; None if Ctrl-C came before there was anything to report of it."""
         try:
             with progress_bar(f"{kernel.ref}, P = {ranks}") as progress:
@@ -144,10 +144,10 @@ class _Judging:
         text = coloured(report_text(shown, width=width(), explain=self._explain))
         click.echo("\n" * apart + text, nl=False)
 
-    def _leave_out(self, kernel: Kernel, ranks: int, error: AsyncsimError) -> str:
+    def _not_judged_line(self, kernel: Kernel, ranks: int, error: AsyncsimError) -> str:
         """Return a line on a P that a kernel cannot be judged at; it is no failure if the kernel says so itself."""
         refused = refuses(error)
-        self._left += 1
+        self._not_judged += 1
         self._failed = self._failed or not refused
         word = "refused" if refused else "failed"
         self._objects.append({"kernel": kernel.ref, "ranks": ranks, "verdict": None, word: str(error)})
@@ -155,7 +155,7 @@ class _Judging:
 
     def close(self, cases: int) -> None:
         """Say what was not judged, and print what is printed at the end."""
-        missing = cases - len(self._reports) - self._left
+        missing = cases - len(self._reports) - self._not_judged
         if missing:
             ended = f"interrupted {self._where}".rstrip()
             click.echo(f"asyncsim: {ended}; {missing} of {cases} were not judged", err=True)
@@ -174,7 +174,7 @@ class _Judging:
         return _INTERRUPTED if cut or self._missing else 0
 
 
-def short_line(report: Report) -> str:
+def _short_line(report: Report) -> str:
     """Return a verdict in a line: what was judged, and what was found."""
     found = "; ".join(map(finding_title, report.findings))
     return f"{report.verdict}  {case_text(report.case, report.models)}{f': {found}' if found else ''}"

@@ -64,7 +64,7 @@ class _Bar:
     def move(self, now: Progress) -> None:
         """Take how far it is; shown a little later."""
         with self._lock:
-            self._pace.take(now, time.monotonic())
+            self._pace.update(now, time.monotonic())
 
     def show(self) -> None:
         """Show how far it is now."""
@@ -115,7 +115,7 @@ class Pace:
         self._since = began
         self._before = 0
 
-    def take(self, now: Progress, when: float) -> None:
+    def update(self, now: Progress, when: float) -> None:
         """Take how far it is; the pace is counted from the beginning of a stage, or from the first schedule told.
 
         Args:
@@ -185,35 +185,35 @@ def clock(seconds: float) -> str:
 
 
 @contextmanager
-def room_watched(told: Callable[[Progress], None] | None) -> Iterator[Callable[[Progress], None]]:
+def memory_watched(on_progress: Callable[[Progress], None] | None) -> Iterator[Callable[[Progress], None]]:
     """Say on stderr, once, while a check runs, that its runs have become too long for the memory there was at first.
 
     Args:
-        told: is told the progress, too; None: nobody is.
+        on_progress: is told the progress, too; None: nobody is.
 
     """
-    room = _Room(available())
+    watch = _MemoryWatch(available())
 
-    def take(now: Progress) -> None:
-        room.stage = now.stage
-        if told is not None:
-            told(now)
+    def update(now: Progress) -> None:
+        watch.stage = now.stage
+        if on_progress is not None:
+            on_progress(now)
 
-    if room.free is None:
-        yield take
+    if watch.free is None:
+        yield update
         return
-    with ticking(room.look):
-        yield take
+    with ticking(watch.check):
+        yield update
 
 
-class _Room:
+class _MemoryWatch:
     """The memory there was at first, and what goes on."""
 
     def __init__(self, free: int | None) -> None:
         self.free = free
         self.stage: Stage | None = None
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Say it, if it is time."""
         stage, free = self.stage, self.free
         if stage is None or free is None:
@@ -233,7 +233,7 @@ PERIOD = 0.2
 
 
 @contextmanager
-def ticking(look: Callable[[], None]) -> Iterator[None]:
+def ticking(check: Callable[[], None]) -> Iterator[None]:
     """Call a function every `PERIOD` seconds while the block runs, from a thread of its own, and never after it.
 
     Ctrl-C goes to the main thread, as ever.
@@ -242,7 +242,7 @@ def ticking(look: Callable[[], None]) -> Iterator[None]:
 
     def tick() -> None:
         while not over.wait(PERIOD):
-            look()
+            check()
 
     thread = threading.Thread(target=tick, name="asyncsim ticker", daemon=True)
     thread.start()

@@ -21,7 +21,7 @@ from asyncsim.trace.jsonl import read_trace
 from asyncsim.trace.world import MOST_RANKS
 from asyncsim.views.perfetto import perfetto_text
 from asyncsim.views.timeline import timeline_of
-from asyncsim.views.timeline_lines import Part, plain, timeline_lines
+from asyncsim.views.timeline_lines import Selection, plain, timeline_lines
 from asyncsim.views.timeline_orders import other_schedule, pair_of
 from asyncsim.views.timeline_page import page_text
 
@@ -46,11 +46,11 @@ def _ranks(ctx: click.Context, param: click.Parameter, value: str | None) -> fro
     if value is None:
         return None
     chosen: set[int] = set()
-    for part in value.split(","):
-        low, dash, high = part.partition("-")
+    for selection in value.split(","):
+        low, dash, high = selection.partition("-")
         first = whole(low)
         last = whole(high) if dash else first
-        if first is None or last is None or "+" in part:
+        if first is None or last is None or "+" in selection:
             raise click.BadParameter(f"{value!r} is not a list of ranks; give integers, such as 0,3 or 0,4-7")
         chosen.update(range(first, min(last, MOST_RANKS) + 1))
     return frozenset(chosen)
@@ -113,7 +113,7 @@ def show_command(  # noqa: PLR0913 - one argument an option
         perfetto.write_text(perfetto_text(timeline), encoding="utf-8")
         click.echo(f"wrote {perfetto}; open it in ui.perfetto.dev")
     if html is None and perfetto is None:
-        _print(timeline_lines(timeline, Part(first=first, last=last, ranks=ranks), width=width()))
+        _print(timeline_lines(timeline, Selection(first=first, last=last, ranks=ranks), width=width()))
 
 
 def _page(timeline: Timeline, other: Path | None, kernel: Kernel | None) -> str:
@@ -159,5 +159,5 @@ def _print(lines: Iterable[Line]) -> None:
     out = console.Console(soft_wrap=True, highlight=False, legacy_windows=False)
     ascii_only = "utf" not in (sys.stdout.encoding or "utf-8").lower()
     for line in lines:
-        pieces = ((plain(part, ascii_only=ascii_only), _STYLES.get(role, "")) for part, role in line)
+        pieces = ((plain(selection, ascii_only=ascii_only), _STYLES.get(role, "")) for selection, role in line)
         out.print(text.Text.assemble(*pieces), soft_wrap=True, markup=False)

@@ -11,7 +11,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.machine.kernel import Kernel
-from asyncsim.study.proposals import BARRIER, CREDIT, NEW, SYNC, Proposal, Site
+from asyncsim.study.proposals import BARRIER, CREDIT, NEW, SYNC, Proposal, RepairContext
 from asyncsim.study.source import Change
 from asyncsim.trace.declare import Signal
 from asyncsim.trace.finding import SAME_CALL
@@ -25,61 +25,64 @@ MOST_PEERS = 4
 """How many ways to name a peer are tried."""
 
 
-def additions(site: Site) -> Iterator[Proposal]:
+def additions(context: RepairContext) -> Iterator[Proposal]:
     """Yield the changes that add a wait between the two sides of a finding."""
-    yield from _syncs(site)
-    yield from _awaited_credits(site)
-    first, second = site.finding.sides[0], site.finding.sides[-1]
-    for one, other in product(_functions(site, first), _functions(site, second)):
-        passed = _passed(site, [one, other])
-        for start in (0, 1) if site.finding.scope == SAME_CALL else (1,):
-            declared = _declared(site, start)
+    yield from _stream_syncs(context)
+    yield from _awaited_credits(context)
+    first, second = context.finding.sides[0], context.finding.sides[-1]
+    for one, other in product(_functions(context, first), _functions(context, second)):
+        passed = _parameter_changes(context, [one, other])
+        for start in (0, 1) if context.finding.scope == SAME_CALL else (1,):
+            declared = _declaration_changes(context, start)
             if declared and passed is not None:
-                yield from _new_credits(site, (*declared, *passed), one, other, start)
+                yield from _new_credits(context, (*declared, *passed), one, other, start)
 
 
-def _functions(site: Site, side: Side) -> list[ast.AsyncFunctionDef]:
+def _functions(context: RepairContext, side: Side) -> list[ast.AsyncFunctionDef]:
     """Return the functions of the file that lead to a side, the innermost first."""
-    lines = site.visited.chain(side)[::-1]
-    return list(dict.fromkeys(found for line in lines if (found := site.source.function_at(line)) is not None))
+    lines = context.visited.chain(side)[::-1]
+    return list(dict.fromkeys(found for line in lines if (found := context.source.function_at(line)) is not None))
 
 
-def barriers(site: Site) -> Iterator[Proposal]:
+def barriers(context: RepairContext) -> Iterator[Proposal]:
     """Yield the barriers: before a statement of the program, or at its end."""
-    declared = _declared(site, 0)
+    declared = _declaration_changes(context, 0)
     if declared:
-        yield from _barriers(site, declared)
+        yield from _barriers(context, declared)
 
 
-def _awaited_credits(site: Site) -> Iterator[Proposal]:
+def _awaited_credits(context: RepairContext) -> Iterator[Proposal]:
     """Wait, before the second side, for a cell that peers notify already."""
-    second = site.finding.sides[-1]
-    for function in site.visited.functions:
-        signals = _signals(site, function)
-        peers = site.peers(function)[:MOST_PEERS]
-        for statement in site.visited.around(function, second):
+    second = context.finding.sides[-1]
+    for function in context.visited.functions:
+        signals = _signals(context, function)
+        peers = context.peers(function)[:MOST_PEERS]
+        for statement in context.visited.statements_around(function, second):
             for signal, indexes in signals.items():
                 for index in dict.fromkeys((*indexes, *peers)):
-                    line = f"await {site.rank(function)}.wait({signal}[{index}] >= 1, consume=True)"
+                    line = f"await {context.rank(function)}.wait({signal}[{index}] >= 1, consume=True)"
                     words = f"a wait for the credit `{signal}[{index}]` before line {statement.first}"
                     yield Proposal(
-                        CREDIT, words, (site.source.before(statement, [line]),), (0, site.near(statement.first))
+                        CREDIT,
+                        words,
+                        (context.source.before(statement, [line]),),
+                        (0, context.distance_to(statement.first)),
                     )
 
 
-def _signals(site: Site, function: ast.AsyncFunctionDef) -> dict[str, dict[str, None]]:
+def _signals(context: RepairContext, function: ast.AsyncFunctionDef) -> dict[str, dict[str, None]]:
     """Return the signals that a function notifies or takes by name, each with the cells that the file names.
 
     The signals that nobody waits for come first.
     """
     found: dict[str, dict[str, None]] = {}
     waited: set[str] = set()
-    for other in site.visited.functions:
-        for call in site.calls(other, ("notify", "notify_all", "put_signal", "wait", "wait_all", "test")):
+    for other in context.visited.functions:
+        for call in context.calls(other, ("notify", "notify_all", "put_signal", "wait", "wait_all", "test")):
             for cell in (node for arg in call.args for node in ast.walk(arg) if isinstance(node, ast.Subscript)):
                 base = cell.value.func.value if _is_at(cell.value) else cell.value  # type: ignore[attr-defined]
                 if isinstance(base, ast.Name):
-                    found.setdefault(base.id, {})[site.source.words(cell.slice)] = None
+                    found.setdefault(base.id, {})[context.source.words(cell.slice)] = None
                     if isinstance(call.func, ast.Attribute) and call.func.attr in ("wait", "wait_all", "test"):
                         waited.add(base.id)
     args = {arg.arg for arg in (*function.args.posonlyargs, *function.args.args)}
@@ -92,29 +95,31 @@ def _is_at(node: ast.expr) -> bool:
 
 
 def _new_credits(
-    site: Site, given: Sequence[Change], one: ast.AsyncFunctionDef, other: ast.AsyncFunctionDef, start: int
+    context: RepairContext, given: Sequence[Change], one: ast.AsyncFunctionDef, other: ast.AsyncFunctionDef, start: int
 ) -> Iterator[Proposal]:
     """Notify behind the first side, in one function; and wait before the second, in the other."""
-    first, second = site.finding.sides[0], site.finding.sides[-1]
+    first, second = context.finding.sides[0], context.finding.sides[-1]
     begin = "with one to begin with, " if start else ""
-    for behind, before in product(site.visited.around(one, first), site.visited.around(other, second)):
-        words = f"a credit `{NEW}`, {begin}given behind line {behind.last} and awaited before line {before.first}"
-        depth = -len(behind.parents) - len(before.parents)
-        for number, (notify, wait) in enumerate(_pairs(site, one, other)):
-            changes = (*given, site.source.after(behind, [notify]), site.source.before(before, [wait]))
+    for order_after, before in product(
+        context.visited.statements_around(one, first), context.visited.statements_around(other, second)
+    ):
+        words = f"a credit `{NEW}`, {begin}given behind line {order_after.last} and awaited before line {before.first}"
+        depth = -len(order_after.parents) - len(before.parents)
+        for number, (notify, wait) in enumerate(_pairs(context, one, other)):
+            changes = (*given, context.source.after(order_after, [notify]), context.source.before(before, [wait]))
             yield Proposal(CREDIT, words, changes, (1, number, depth))
 
 
-def _pairs(site: Site, one: ast.AsyncFunctionDef, other: ast.AsyncFunctionDef) -> list[tuple[str, str]]:
+def _pairs(context: RepairContext, one: ast.AsyncFunctionDef, other: ast.AsyncFunctionDef) -> list[tuple[str, str]]:
     """Return a notify and a wait for each way to say whom: all peers, or one.
 
     The peer that the lines of the finding name comes first.
     """
-    rank, other_rank = site.rank(one), site.rank(other)
-    notify_all, _ = _to_all(rank)
-    _, wait_all = _to_all(other_rank)
-    notifies = [f"await {rank}.notify({NEW}.at({peer})[{rank}.id], 1)" for peer in _likely(site, one)]
-    waits = [f"await {other_rank}.wait({NEW}[{peer}] >= 1, consume=True)" for peer in _likely(site, other)]
+    rank, other_rank = context.rank(one), context.rank(other)
+    notify_all, _ = _barrier_lines(rank)
+    _, wait_all = _barrier_lines(other_rank)
+    notifies = [f"await {rank}.notify({NEW}.at({peer})[{rank}.id], 1)" for peer in _likely_peers(context, one)]
+    waits = [f"await {other_rank}.wait({NEW}[{peer}] >= 1, consume=True)" for peer in _likely_peers(context, other)]
     found = [(0, notify_all, wait_all)]
     found += [(n, notify_all, wait) for n, wait in enumerate(waits)]
     found += [(n, notify, wait_all) for n, notify in enumerate(notifies)]
@@ -122,26 +127,30 @@ def _pairs(site: Site, one: ast.AsyncFunctionDef, other: ast.AsyncFunctionDef) -
     return [(notify, wait) for _, notify, wait in sorted(found, key=lambda pair: pair[0])]
 
 
-def _likely(site: Site, function: ast.AsyncFunctionDef) -> list[str]:
+def _likely_peers(context: RepairContext, function: ast.AsyncFunctionDef) -> list[str]:
     """Return how a function names peers, what it calls them in the lines of the finding first."""
-    lines = [site.source.lines[line - 1] for line in site.about]
-    return sorted(site.peers(function), key=lambda peer: not any(f"at({peer})" in line for line in lines))[:MOST_PEERS]
+    lines = [context.source.lines[line - 1] for line in context.about]
+    return sorted(context.peers(function), key=lambda peer: not any(f"at({peer})" in line for line in lines))[
+        :MOST_PEERS
+    ]
 
 
-def _barriers(site: Site, declared: Sequence[Change]) -> Iterator[Proposal]:
-    program = site.source.program
-    lines = _to_all(site.rank(program))
-    for statement in site.visited.statements(program):
-        change = site.source.before(statement, lines)
+def _barriers(context: RepairContext, declared: Sequence[Change]) -> Iterator[Proposal]:
+    program = context.source.program
+    lines = _barrier_lines(context.rank(program))
+    for statement in context.visited.statements(program):
+        change = context.source.before(statement, lines)
         words = f"a barrier before line {statement.first}"
-        yield Proposal(BARRIER, words, (*declared, change), site.behind(statement.first))
-    last = [statement for statement in site.source.statements(program) if statement.node is program.body[-1]]
+        yield Proposal(BARRIER, words, (*declared, change), context.order_after(statement.first))
+    last = [statement for statement in context.source.statements(program) if statement.node is program.body[-1]]
     for statement in last:
-        change = site.source.after(statement, lines)
-        yield Proposal(BARRIER, "a barrier at the end of each call", (*declared, change), site.behind(statement.last))
+        change = context.source.after(statement, lines)
+        yield Proposal(
+            BARRIER, "a barrier at the end of each call", (*declared, change), context.order_after(statement.last)
+        )
 
 
-def _to_all(rank: str) -> tuple[str, str]:
+def _barrier_lines(rank: str) -> tuple[str, str]:
     """Return the two lines of a barrier."""
     return (
         f"await {rank}.notify_all({NEW}.at(peer)[{rank}.id] for peer in {rank}.peers)",
@@ -152,11 +161,11 @@ def _to_all(rank: str) -> tuple[str, str]:
 # ---- memory
 
 
-def _declared(site: Site, start: int) -> tuple[Change, ...]:
+def _declaration_changes(context: RepairContext, start: int) -> tuple[Change, ...]:
     """Return the changes that give the program a signal `NEW` of a cell a rank; none where they cannot be made."""
-    source = site.source
+    source = context.source
     program = source.program
-    memory = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call) and _makes(site, node)]
+    memory = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call) and _creates_kernel(context, node)]
     listed = [keyword.value for call in memory for keyword in call.keywords if keyword.arg == "memory"]
     args = [*program.args.posonlyargs, *program.args.args]
     number = 1 + (source.kernel.inputs is not None) + len(source.kernel.memory)
@@ -164,7 +173,7 @@ def _declared(site: Site, start: int) -> tuple[Change, ...]:
         return ()
     top = min((program.lineno, *(node.lineno for node in program.decorator_list)))
     at = source.line_start(top)
-    imported = "" if _names(site).get("Signal") is Signal else f"from asyncsim import Signal{source.newline}"
+    imported = "" if _names(context).get("Signal") is Signal else f"from asyncsim import Signal{source.newline}"
     begin = f", start={start}" if start else ""
     space = source.newline * 3
     changes = [Change(at, at, f'{imported}{NEW} = Signal("{NEW}", ("P",){begin}){space}')]
@@ -172,30 +181,30 @@ def _declared(site: Site, start: int) -> tuple[Change, ...]:
     end = source.span(last)[1]
     types = [source.words(arg.annotation) for arg in args if arg.annotation is not None]
     changes.append(Change(end, end, f", {NEW}{': SignalView' if 'SignalView' in types else ''}"))
-    changes += [change for node in listed for change in _longer(site, node)]
+    changes += [change for node in listed for change in _list_additions(context, node)]
     return tuple(changes)
 
 
-def _makes(site: Site, call: ast.Call) -> bool:
+def _creates_kernel(context: RepairContext, call: ast.Call) -> bool:
     """Say whether a call makes the kernel, or a variant of it, or a kernel with the same program."""
-    program = site.source.program
+    program = context.source.program
     if call in program.decorator_list:
         return True
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "variant":
         return False
-    base = _names(site).get(site.source.words(call.func.value))
-    return isinstance(base, Kernel) and base.program is site.source.kernel.program
+    base = _names(context).get(context.source.words(call.func.value))
+    return isinstance(base, Kernel) and base.program is context.source.kernel.program
 
 
-def _names(site: Site) -> dict[str, Any]:
-    return site.source.kernel.program.__globals__
+def _names(context: RepairContext) -> dict[str, Any]:
+    return context.source.kernel.program.__globals__
 
 
-def _longer(site: Site, node: ast.expr) -> Iterator[Change]:
+def _list_additions(context: RepairContext, node: ast.expr) -> Iterator[Change]:
     """Yield the changes that add `NEW` to a list."""
-    start, end = site.source.span(node)
+    start, end = context.source.span(node)
     if isinstance(node, ast.List | ast.Tuple) and node.elts:
-        last = site.source.span(node.elts[-1])[1]
+        last = context.source.span(node.elts[-1])[1]
         yield Change(last, last, f", {NEW}")
     else:
         yield Change(start, start, "[*")
@@ -205,58 +214,60 @@ def _longer(site: Site, node: ast.expr) -> Iterator[Change]:
 # ---- streams
 
 
-def _syncs(site: Site) -> Iterator[Proposal]:
+def _stream_syncs(context: RepairContext) -> Iterator[Proposal]:
     """Let two streams of one rank meet: one behind the first side, the other before the second."""
-    first, second = site.finding.sides[0], site.finding.sides[-1]
+    first, second = context.finding.sides[0], context.finding.sides[-1]
     if first.rank != second.rank or first.actor == second.actor:
         return
-    for one, other in product(_functions(site, first), _functions(site, second)):
-        passed = _passed(site, [one, other])
-        made = _meeting(site, [one, other])
+    for one, other in product(_functions(context, first), _functions(context, second)):
+        passed = _parameter_changes(context, [one, other])
+        made = _stream_barrier_change(context, [one, other])
         if one is other or passed is None or made is None:
             continue
-        for behind, before in product(site.visited.around(one, first), site.visited.around(other, second)):
+        for order_after, before in product(
+            context.visited.statements_around(one, first), context.visited.statements_around(other, second)
+        ):
             changes = (
                 made,
                 *passed,
-                site.source.after(behind, [f"await {site.rank(one)}.sync({NEW})"]),
-                site.source.before(before, [f"await {site.rank(other)}.sync({NEW})"]),
+                context.source.after(order_after, [f"await {context.rank(one)}.sync({NEW})"]),
+                context.source.before(before, [f"await {context.rank(other)}.sync({NEW})"]),
             )
-            words = f"a sync behind line {behind.last} and before line {before.first}"
-            yield Proposal(SYNC, words, changes, (-len(behind.parents) - len(before.parents),))
+            words = f"a sync behind line {order_after.last} and before line {before.first}"
+            yield Proposal(SYNC, words, changes, (-len(order_after.parents) - len(before.parents),))
 
 
-def _meeting(site: Site, functions: Sequence[ast.AsyncFunctionDef]) -> Change | None:
+def _stream_barrier_change(context: RepairContext, functions: Sequence[ast.AsyncFunctionDef]) -> Change | None:
     """Return the change that makes a stream barrier before the first of some functions is started."""
-    source = site.source
+    source = context.source
     names = {function.name for function in functions}
     lines = [
         call.lineno
-        for call in site.calls(source.program, ("start",))
+        for call in context.calls(source.program, ("start",))
         if call.args and source.words(call.args[0]) in names
     ]
-    statements = [one for one in source.statements(source.program) if lines and one.holds(min(lines))]
-    made = f"{NEW} = {site.rank(source.program)}.stream_barrier(2)"
+    statements = [one for one in source.statements(source.program) if lines and one.contains_line(min(lines))]
+    made = f"{NEW} = {context.rank(source.program)}.stream_barrier(2)"
     return source.before(statements[-1], [made]) if statements else None
 
 
-def _passed(site: Site, functions: Sequence[ast.AsyncFunctionDef]) -> tuple[Change, ...] | None:
+def _parameter_changes(context: RepairContext, functions: Sequence[ast.AsyncFunctionDef]) -> tuple[Change, ...] | None:
     """Return the changes that pass `NEW` from the program to some functions; None where others call them too."""
-    source = site.source
+    source = context.source
     changes: list[Change] = []
     left = list(functions)
     seen: set[ast.AsyncFunctionDef] = {source.program}
     while left:
         function = left.pop()
-        if function in seen or source.inside(function):
+        if function in seen or source.is_nested(function):
             continue
         seen.add(function)
-        calls = _calls_of(site, function)
+        calls = _calls_of(context, function)
         if calls is None or function not in source.tree.body:
             return None
         for call in calls:
             caller = source.function_at(call.lineno)
-            if caller is None or caller not in site.visited.functions:
+            if caller is None or caller not in context.visited.functions:
                 return None
             left.append(caller)
             end = source.span(call.args[0])[1]
@@ -267,10 +278,10 @@ def _passed(site: Site, functions: Sequence[ast.AsyncFunctionDef]) -> tuple[Chan
     return tuple(changes)
 
 
-def _calls_of(site: Site, function: ast.AsyncFunctionDef) -> list[ast.Call] | None:
+def _calls_of(context: RepairContext, function: ast.AsyncFunctionDef) -> list[ast.Call] | None:
     """Return where a function is called or started; None if it is also handed on, so that nobody knows."""
     calls, named = [], 0
-    for node in ast.walk(site.source.tree):
+    for node in ast.walk(context.source.tree):
         if isinstance(node, ast.Name) and node.id == function.name:
             named += 1
         elif isinstance(node, ast.Call) and node.args:

@@ -48,7 +48,7 @@ _CONSEQUENCES = ("wrong-result", "ranks-differ", "unwritten-read")
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class Protection:
     """One thing that goes wrong without a part.
 
     Args:
@@ -76,28 +76,28 @@ class Guard:
 
 
 @dataclass(slots=True)
-class Row:
+class PartAudit:
     """What one part of the synchronisation is for.
 
     Args:
         part: what was taken away.
-        cures: the kernel as it stands is refuted, so that a proof without the part names the culprit.
+        kernel_refuted: the kernel as it stands is refuted, so that a proof without the part names the culprit.
         reports: on what was left, over one call and over several.
         tokens: of the fair run of each, which replays; for who wants to see that nothing goes wrong.
         guards: what goes wrong without it and does not with it; empty: nothing.
 
     """
 
-    part: Part
-    cures: bool = False
+    part: SyncPart
+    kernel_refuted: bool = False
     reports: list[Report] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
-    guards: list[Guard] = field(default_factory=list)
+    guards: list[Protection] = field(default_factory=list)
 
     @property
     def redundant(self) -> bool:
         """Whether it is proved that nothing goes wrong without it, nor with it."""
-        return not self.cures and self.proved
+        return not self.kernel_refuted and self.proved
 
     @property
     def proved(self) -> bool:
@@ -122,7 +122,7 @@ class AuditReport:
 
     report: Report
     once: Report
-    rows: list[Row] = field(default_factory=list)
+    rows: list[PartAudit] = field(default_factory=list)
     repairs: list[Repair] = field(default_factory=list)
     unrepaired: str = ""
     seconds: float = 0.0
@@ -138,7 +138,7 @@ class AuditReport:
         return {
             **self.report.to_json(),
             "one_call": self.once.verdict,
-            "parts": [_row_json(row) for row in self.rows],
+            "parts": [_part_json(row) for row in self.rows],
             "repairs": [made.to_json() for made in self.repairs],
             "unrepaired": self.unrepaired or None,
             "seconds": round(self.seconds, 6),
@@ -146,7 +146,7 @@ class AuditReport:
         }
 
 
-def _row_json(row: Row) -> dict[str, Any]:
+def _part_json(row: PartAudit) -> dict[str, Any]:
     return {
         "kind": row.part.kind,
         "site": list(row.part.site),
@@ -201,17 +201,17 @@ async def audit(  # noqa: PLR0913 - each is a choice of the user's
     started = time.perf_counter()
     wanted = memory
     if memory == AUTO:
-        first = await _checked(Case(kernel, ranks, calls, seed=seed), None, memory=AUTO)
+        first = await _check(Case(kernel, ranks, calls, seed=seed), None, memory=AUTO)
         if first.interrupted:
             return AuditReport(first, first, interrupted=True, seconds=time.perf_counter() - started)
         memory = first.case.memory
-    numbers = tuple(dict.fromkeys((1, calls)))
-    cases = [Case(kernel, ranks, number, memory, seed) for number in numbers]
-    plain = [await _judged(case, None if save is None else save / "as-it-stands") for case in cases]
-    audited = AuditReport(plain[-1], plain[0], interrupted=any(report.interrupted for report in plain))
+    call_counts = tuple(dict.fromkeys((1, calls)))
+    cases = [Case(kernel, ranks, number, memory, seed) for number in call_counts]
+    unedited = [await _check_or_refute(case, None if save is None else save / "as-it-stands") for case in cases]
+    audited = AuditReport(unedited[-1], unedited[0], interrupted=any(report.interrupted for report in unedited))
     try:
         if not audited.interrupted:
-            await _go_through(audited, plain, fine=fine, save=save, progress=progress)
+            await _audit_parts(audited, unedited, fine=fine, save=save, progress=progress)
             repairs = await repair(audited.report, memory=wanted)
             audited.repairs, audited.unrepaired = repairs.found, repairs.note
     except KeyboardInterrupt:
@@ -220,9 +220,9 @@ async def audit(  # noqa: PLR0913 - each is a choice of the user's
     return audited
 
 
-async def _go_through(
+async def _audit_parts(
     audited: AuditReport,
-    plain: Sequence[Report],
+    unedited: Sequence[Report],
     *,
     fine: bool,
     save: Path | None,
@@ -231,24 +231,24 @@ async def _go_through(
     """Take every part away in turn."""
     parts = await parts_of(audited.report.case, fine=fine)
     for part in parts:
-        row = Row(part, cures=audited.refuted)
-        for before in plain:
+        row = PartAudit(part, kernel_refuted=audited.refuted)
+        for before in unedited:
             case = replace(before.case, edits=(str(part.edit),))
-            report = await _judged(case, None if save is None else save / _folder(part))
+            report = await _check_or_refute(case, None if save is None else save / _folder(part))
             if report.interrupted:
                 raise KeyboardInterrupt
             row.reports.append(report)
-            row.tokens.append(await _fair(case))
-            row.guards += _guards(part, report, before, row.guards)
+            row.tokens.append(await _fair_token(case))
+            row.guards += _protections(part, report, before, row.guards)
         audited.rows.append(row)
         if progress is not None:
             progress(Progress(len(audited.rows), len(parts), sum(bool(row.guards) for row in audited.rows)))
 
 
-async def _judged(case: Case, save: Path | None) -> Report:
+async def _check_or_refute(case: Case, save: Path | None) -> Report:
     """Judge a case. A kernel that raises only when edited is refuted, with the schedule that shows it."""
     try:
-        return await _checked(case, save, memory=case.memory)
+        return await _check(case, save, memory=case.memory)
     except KernelError as error:
         if not case.edits:
             raise
@@ -257,14 +257,14 @@ async def _judged(case: Case, save: Path | None) -> Report:
         return Report(case, REFUTED, "a schedule that shows it was run", [finding])
 
 
-async def _checked(case: Case, save: Path | None, *, memory: str) -> Report:
+async def _check(case: Case, save: Path | None, *, memory: str) -> Report:
     return await check.aio(
         case.kernel, ranks=case.ranks, calls=case.calls, memory=memory, seed=case.seed, edits=case.edits,
         engine="direct" if case.edits else "trio", budget=BUDGET, samples=SAMPLES, shrinking=SHRINKING, save=save,
     )  # fmt: skip
 
 
-async def _fair(case: Case) -> str:
+async def _fair_token(case: Case) -> str:
     """Return the token of the fair run of a case."""
     try:
         run = await simulate.aio(case, Fifo(), record="fifo", engine="direct")
@@ -273,25 +273,25 @@ async def _fair(case: Case) -> str:
     return encode(Token.of(case.header("fifo"), run.choices, ending=run.ending))
 
 
-def _guards(part: Part, report: Report, before: Report, known: Sequence[Guard]) -> list[Guard]:
+def _protections(part: SyncPart, report: Report, before: Report, known: Sequence[Protection]) -> list[Protection]:
     """Return what a report finds without a part that was not found with it, and not over fewer calls either."""
-    pairs = {_identity(finding): finding.pairs for finding in before.findings}
-    new = [finding for finding in report.findings if finding.pairs > pairs.get(_identity(finding), 0)]
-    said = {_identity(finding) for guard in known for finding in guard.findings}
+    pairs = {_key(finding): finding.pairs for finding in before.findings}
+    new = [finding for finding in report.findings if finding.pairs > pairs.get(_key(finding), 0)]
+    known_keys = {_key(finding) for guard in known for finding in guard.findings}
     causes = [finding for finding in new if finding.kind not in _CONSEQUENCES] or new
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in causes:
-        if _identity(finding) not in said:
-            groups.setdefault((_what(finding), _when(finding, report)), []).append(finding)
+        if _key(finding) not in known_keys:
+            groups.setdefault((_kind_of_failure(finding), _call_of_failure(finding, report)), []).append(finding)
     guards = [
-        Guard(what, when, report.case.calls, tuple(sorted(findings, key=lambda finding: not finding.harmful)))
+        Protection(what, when, report.case.calls, tuple(sorted(findings, key=lambda finding: not finding.harmful)))
         for (what, when), findings in groups.items()
     ]
     # Of the epilogue the credits come first: what else goes wrong follows from them.
     return sorted(guards, key=lambda guard: part.kind == CREDITS and guard.what != CREDITS)
 
 
-def _identity(finding: Finding) -> tuple[object, ...]:
+def _key(finding: Finding) -> tuple[object, ...]:
     """Name a finding by all but its count: what it is, and between which lines.
 
     What a run shows by itself has lines that depend on the run, and is named by its kind alone.
@@ -300,11 +300,11 @@ def _identity(finding: Finding) -> tuple[object, ...]:
     return (finding.kind, finding.hazard, finding.scope, lines)
 
 
-def _what(finding: Finding) -> str:
+def _kind_of_failure(finding: Finding) -> str:
     return finding.hazard or (CREDITS if finding.kind == "leftover-credit" else finding.kind)
 
 
-def _when(finding: Finding, report: Report) -> str:
+def _call_of_failure(finding: Finding, report: Report) -> str:
     if finding.scope is None:
         return ""
     if finding.scope != SAME_CALL:
@@ -312,7 +312,7 @@ def _when(finding: Finding, report: Report) -> str:
     return "within the call" if report.case.calls == 1 else "within a later call"
 
 
-def _folder(part: Part) -> str:
+def _folder(part: SyncPart) -> str:
     """Name the folder of a part's witnesses."""
     return "".join(sign if sign.isalnum() or sign in "._" else "-" for sign in str(part.edit))
 
@@ -322,7 +322,7 @@ _SKIPPED = WAITING | QUIETING | FENCING
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SyncPart:
     """One part of a kernel's synchronisation.
 
     Args:
@@ -340,7 +340,7 @@ class Part:
         return self.edit.site
 
 
-async def parts_of(case: Case, *, fine: bool = False) -> list[Part]:
+async def parts_of(case: Case, *, fine: bool = False) -> list[SyncPart]:
     """Return the parts that the fair run of a case comes to, in that order.
 
     Args:
@@ -348,7 +348,7 @@ async def parts_of(case: Case, *, fine: bool = False) -> list[Part]:
         fine: list also the notifies and waits inside a barrier.
 
     """
-    found: dict[Part, None] = {}
+    found: dict[SyncPart, None] = {}
 
     def watch(op: Op, frames: Sequence[Frame]) -> None:
         kind = _kind(op)
@@ -370,15 +370,15 @@ def _kind(op: Op) -> str | None:
     return op.kind if op.kind in _SKIPPED else None
 
 
-def _parts(kind: str, frames: Sequence[Frame], *, fine: bool) -> list[Part]:
+def _parts(kind: str, frames: Sequence[Frame], *, fine: bool) -> list[SyncPart]:
     """Return the parts that an operation of this kind belongs to: one, or with `fine` also the barrier around it."""
     lines = tuple(frame.text for frame in frames)
     codes = [frame.code for frame in frames]
     what = SKIP if kind in _SKIPPED else DROP
-    own = Part(kind, Edit(what, lines))
+    own = SyncPart(kind, Edit(what, lines))
     if settle.__code__ in codes[1:]:
-        return [Part(CREDITS, Edit(DROP, lines[: codes.index(settle.__code__)]))]
+        return [SyncPart(CREDITS, Edit(DROP, lines[: codes.index(settle.__code__)]))]
     if barrier.__code__ in codes[1:]:
-        whole = Part(BARRIER, Edit(SKIP, lines[: codes.index(barrier.__code__)]))
+        whole = SyncPart(BARRIER, Edit(SKIP, lines[: codes.index(barrier.__code__)]))
         return [whole, own] if fine else [whole]
     return [own]

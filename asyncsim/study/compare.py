@@ -34,7 +34,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Parting:
+class StreamDifference:
     """Where two streams of one actor part.
 
     Args:
@@ -76,7 +76,7 @@ class Comparison:
     step: int | None = None
     left: Event | None = None
     right: Event | None = None
-    partings: list[Parting] = field(default_factory=list)
+    partings: list[StreamDifference] = field(default_factory=list)
     values: int = 0
     footer: list[Change] = field(default_factory=list)
 
@@ -134,15 +134,15 @@ def _compare_streams(found: Comparison, left: Trace, right: Trace) -> None:
     streams, others = _streams(left), _streams(right)
     for actor in dict.fromkeys((*streams, *others)):
         pairs = list(zip_longest(streams.get(actor, []), others.get(actor, [])))
-        partings = (_parting(actor, index, one, other) for index, (one, other) in enumerate(pairs))
+        partings = (_stream_difference(actor, index, one, other) for index, (one, other) in enumerate(pairs))
         parting = next((each for each in partings if each is not None), None)
         if parting is not None:
-            found.partings.append(_with_sources(parting, left, right))
-        found.values += sum(_other_value(one, other) for one, other in pairs)
-    found.partings.sort(key=_moment)
+            found.partings.append(_with_writers(parting, left, right))
+        found.values += sum(_value_differs(one, other) for one, other in pairs)
+    found.partings.sort(key=_first_step)
 
 
-def _moment(parting: Parting) -> int:
+def _first_step(parting: StreamDifference) -> int:
     steps = [event.step for event in (parting.left, parting.right) if event is not None and event.step is not None]
     return min(steps, default=0)
 
@@ -154,21 +154,21 @@ def _streams(trace: Trace) -> dict[str, list[Event]]:
     return streams
 
 
-def _parting(actor: str, index: int, one: Event | None, other: Event | None) -> Parting | None:
+def _stream_difference(actor: str, index: int, one: Event | None, other: Event | None) -> StreamDifference | None:
     if one is None or other is None:
-        return Parting(actor, index, one, other)
+        return StreamDifference(actor, index, one, other)
     changes = tuple(_changes(_content(one), _content(other)))
     # What a notify or wait finds depends on the order alone; it changes nothing of what its actor does.
     if one.op.kind not in TESTING and all(change.name == "have" for change in changes):
         return None
-    return Parting(actor, index, one, other, changes)
+    return StreamDifference(actor, index, one, other, changes)
 
 
 def _content(event: Event) -> dict[str, Any]:
     return {key: value for key, value in step_fields(event).items() if key not in _NO_CONTENT}
 
 
-def _other_value(one: Event | None, other: Event | None) -> bool:
+def _value_differs(one: Event | None, other: Event | None) -> bool:
     if one is None or other is None or one.data is None or other.data is None:
         return False
     mine, theirs = _content(one), _content(other)
@@ -177,16 +177,16 @@ def _other_value(one: Event | None, other: Event | None) -> bool:
     )
 
 
-def _with_sources(parting: Parting, left: Trace, right: Trace) -> Parting:
+def _with_writers(parting: StreamDifference, left: Trace, right: Trace) -> StreamDifference:
     """Say from whom a value came that is another one now."""
     one, other = parting.left, parting.right
-    if one is None or other is None or not _other_value(one, other) or one.op.accesses[0].mode != READ:
+    if one is None or other is None or not _value_differs(one, other) or one.op.accesses[0].mode != READ:
         return parting
-    sources = _source(left.events, one), _source(right.events, other)
-    return Parting(parting.actor, parting.index, one, other, parting.changes, *sources)
+    sources = _last_writer(left.events, one), _last_writer(right.events, other)
+    return StreamDifference(parting.actor, parting.index, one, other, parting.changes, *sources)
 
 
-def _source(events: Sequence[Event], read: Event) -> str:
+def _last_writer(events: Sequence[Event], read: Event) -> str:
     """Name the last write to what was read, before it was."""
     region = read.op.accesses[0].region
     for number in range((read.step or 0) - 1, -1, -1):
@@ -209,10 +209,10 @@ def _footer_changes(left: Footer | None, right: Footer | None) -> Iterator[Chang
         if left is not right:
             yield Change("footer", None if left is None else left.ending, None if right is None else right.ending)
         return
-    yield from _changes(_end(left), _end(right))
+    yield from _changes(_footer_fields(left), _footer_fields(right))
 
 
-def _end(footer: Footer) -> dict[str, Any]:
+def _footer_fields(footer: Footer) -> dict[str, Any]:
     """Return what a footer says, each part with a name that can be read."""
     outputs = {
         f"output of rank {rank} in call {call}": digest

@@ -1,8 +1,8 @@
-"""The report again, from a trace alone: what its footer says, and the analysis made anew from its events.
+"""The report again, from a trace alone: the findings of its footer, and the analysis made anew from its events.
 
 No kernel is run and no source is read, so this is safe with a file from anybody. It also means that
 nothing is PROVED here: that a kernel depends on nothing but its inputs and its memory is tested by
-running it again. What is found is what the footer says, the analysis, or both, and it is said which.
+running it again. A finding comes from the footer, the analysis or both, and the report names its source.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from asyncsim.trace.finding import Finding
 
 FOOTER, ANALYSIS, BOTH = "the footer", "the analysis", "the footer and the analysis"
-"""Who says that a finding is there."""
+"""Where a finding comes from."""
 
 
 _NAMING = 1000
@@ -47,7 +47,7 @@ class Explanation:
         verdict: REFUTED, if the footer says so or the run itself shows something harmful; else None.
         scope: what is known, as a sentence.
         findings: the footer's and the analysis's.
-        said_by: for each finding, who says so.
+        said_by: for each finding, where it comes from.
         notes: remarks.
         explanation: the class of each cell.
 
@@ -65,7 +65,7 @@ class Explanation:
 
     @property
     def suspicious(self) -> bool:
-        """Whether something is wrong, or may be: harm that nobody decided counts."""
+        """Whether something is wrong, or may be: undecided harm counts."""
         return self.verdict == REFUTED or any(finding.harmful is not False for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
@@ -76,8 +76,8 @@ class Explanation:
             "recorded": header.recorded or f"asyncsim {header.version}", "steps": self.steps, "ending": self.ending,
             "verdict": self.verdict, "scope": self.scope,
             "findings": [
-                {**finding.to_json(), "said_by": who}
-                for finding, who in zip(self.findings, self.said_by, strict=True)
+                {**finding.to_json(), "said_by": source}
+                for finding, source in zip(self.findings, self.said_by, strict=True)
             ],
             "notes": self.notes,
         }  # fmt: skip
@@ -106,11 +106,11 @@ def read_run(source: TextIO | str | os.PathLike[str], *, name: str | None = None
 
 
 def explain(survey: Survey) -> Explanation:
-    """Say what a trace, as `read_run` gives it, says of its kernel."""
+    """Return what a trace, as `read_run` gives it, shows of its kernel."""
     trace, footer = survey.trace, survey.trace.footer
     notes = [f"the trace is not whole: {survey.cut}; {_extent(len(trace.events))}"] * bool(survey.cut)
-    analysis = analyse(trace, fair=_fair(trace, notes))
-    found = _found(analysis, _told(trace, notes), notes)
+    analysis = analyse(trace, fair=_fair_order(trace, notes))
+    found = _merged_findings(analysis, _footer_findings(trace, notes), notes)
     reasons = [reason for reason in analysis.reasons if not survey.cut or "no footer" not in reason]  # was said above
     notes += [f"outside the theory: {reason}" for reason in reasons]
     if analysis.clean:
@@ -122,7 +122,8 @@ def explain(survey: Survey) -> Explanation:
     verdict = REFUTED if said == REFUTED or any(finding.harmful for finding in findings) else None
     return Explanation(
         trace.header, len(trace.events), None if footer is None else footer.ending, verdict,
-        _scope(trace, analysis, findings), findings, [who for _, who in found], notes, list(map(str, analysis.cells)),
+        _scope(trace, analysis, findings), findings, [source for _, source in found], notes,
+        list(map(str, analysis.cells)),
     )  # fmt: skip
 
 
@@ -131,12 +132,12 @@ def _extent(steps: int) -> str:
     return f"it is explained up to step {steps - 1}" if steps else "it has no step that could be explained"
 
 
-def _found(analysis: Analysis, told: list[Finding], notes: list[str]) -> list[tuple[Finding, str]]:
-    """Return all findings, each with who says so: the harmful ones first."""
+def _merged_findings(analysis: Analysis, of_footer: list[Finding], notes: list[str]) -> list[tuple[Finding, str]]:
+    """Return all findings, each with where it comes from: the harmful ones first."""
     found: list[tuple[Finding, str]] = []
     unsure = 0
     own = [each if each.kind in ORDER_FINDINGS else each.with_(harmful=True) for each in analysis.findings]
-    both = _matched(own, told)
+    both = _matched(own, of_footer)
     for number, finding in enumerate(own):
         same = both.get(number)
         if same is not None:
@@ -150,7 +151,7 @@ def _found(analysis: Analysis, told: list[Finding], notes: list[str]) -> list[tu
             f"{unsure} further pairs may race, but beside such a finding, or outside the theory, frontiers are "
             "approximate: without a run that shows them they are not reported"
         )
-    found += [(finding, FOOTER) for finding in told if not any(finding is each for each in both.values())]
+    found += [(finding, FOOTER) for finding in of_footer if not any(finding is each for each in both.values())]
     return sorted(found, key=lambda each: each[0].harmful is not True)
 
 
@@ -160,7 +161,7 @@ def _ordered(trace: Trace) -> Trace:
     return in_fair_order(trace)
 
 
-def _fair(trace: Trace, notes: list[str]) -> Trace | None:
+def _fair_order(trace: Trace, notes: list[str]) -> Trace | None:
     """Return the run in turn, by which races are named as a check names them."""
     try:
         return in_fair_order(trace, budget=_NAMING)
@@ -169,21 +170,21 @@ def _fair(trace: Trace, notes: list[str]) -> Trace | None:
         return None
 
 
-def _told(trace: Trace, notes: list[str]) -> list[Finding]:
+def _footer_findings(trace: Trace, notes: list[str]) -> list[Finding]:
     footer = trace.footer
-    told = []
+    of_footer = []
     for number, item in enumerate([] if footer is None else footer.findings, 1):
         try:
-            told.append(finding_of(item))
+            of_footer.append(finding_of(item))
         except BadFieldError as error:
             notes.append(f"finding {number} of the footer is none that asyncsim writes: {error}")
-    return told
+    return of_footer
 
 
-def _matched(own: list[Finding], told: list[Finding]) -> dict[int, Finding]:
+def _matched(own: list[Finding], of_footer: list[Finding]) -> dict[int, Finding]:
     """Return which finding of the footer is which of the analysis: at the same lines, if there are several."""
     both: dict[int, Finding] = {}
-    for finding in told:
+    for finding in of_footer:
         like = [n for n, each in enumerate(own) if n not in both and _key(each) == _key(finding)]
         if like:
             places = [side.at[:1] for side in finding.sides]

@@ -51,7 +51,7 @@ class Primitive:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class Repeated:
     """Primitives in a row, from one site and all of one sort."""
 
     count: int
@@ -102,7 +102,7 @@ class Lowered:
         call: which call, from 0.
         primitives: in the order of the rank; those of its streams as they came in the fair run.
         cells: of the rank, those that were touched; in the order in which they were.
-        stands_at: what it still stood at when the run ended, if it hangs.
+        pending: the operations that it had not done when the run ended, if it hangs.
 
     """
 
@@ -112,17 +112,17 @@ class Lowered:
     call: int
     primitives: list[Primitive]
     cells: list[Credits]
-    stands_at: list[Primitive]
+    pending: list[Primitive]
 
     @property
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[Repeated]:
         """The primitives, those of one sort from one site as one."""
 
         def sort(step: Primitive) -> tuple[Any, ...]:
             return step.actor, step.phase, step.at, step.short, step.key
 
         runs = (list(run) for _, run in groupby(self.primitives, sort))
-        return [Group(len(run), run[0]) for run in runs]
+        return [Repeated(len(run), run[0]) for run in runs]
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object."""
@@ -136,7 +136,7 @@ class Lowered:
                 }
                 for cell in self.cells
             ],
-            "stands_at": [_json(step) for step in self.stands_at],
+            "stands_at": [_json(step) for step in self.pending],
         }  # fmt: skip
 
 
@@ -145,8 +145,8 @@ class Row:
     """A line of two kernels side by side; `mark` is `SAME`, `CHANGED`, `LEFT` or `RIGHT`."""
 
     mark: str
-    left: Group | None
-    right: Group | None
+    left: Repeated | None
+    right: Repeated | None
 
 
 def lower(kernel: Kernel, *, ranks: int = 4, rank: int = 0, call: int = 0, seed: int = 0) -> Lowered:
@@ -206,25 +206,25 @@ def credit_sums(cells: Sequence[Credits]) -> Iterator[tuple[str, list[Credits]]]
         yield signal, same
 
 
-def _mark(one: Group, other: Group) -> str:
+def _mark(one: Repeated, other: Repeated) -> str:
     return SAME if (one.count, one.first.short) == (other.count, other.first.short) else CHANGED
 
 
 def _primitive(event: Event) -> Primitive:
     op = event.op
     home = op.actor.rank
-    windows = [access.region.window + _whose(access.region.owner == home) for access in op.accesses]
-    names = windows + ([op.cell.signal + _whose(op.cell.owner == home)] if op.cell is not None else [])
+    windows = [access.region.window + _peer_suffix(access.region.owner == home) for access in op.accesses]
+    names = windows + ([op.cell.signal + _peer_suffix(op.cell.owner == home)] if op.cell is not None else [])
     sign = "-" if op.amount < 0 else "+"
     key = (op.kind, *names, op.how, sign)
-    return Primitive(str(op), event.phase, event.at, op.actor.name, _short(event), key)
+    return Primitive(str(op), event.phase, event.at, op.actor.name, _without_places(event), key)
 
 
-def _whose(own: bool) -> str:  # noqa: FBT001 - of this page
+def _peer_suffix(own: bool) -> str:  # noqa: FBT001 - of this page
     return "" if own else "@peer"
 
 
-def _short(event: Event) -> str:
+def _without_places(event: Event) -> str:
     """Write an operation without its places: what is left is the same for all peers."""
     op = event.op
     if op.cell is None:

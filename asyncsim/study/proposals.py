@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from asyncsim.machine.case import Case
-    from asyncsim.study.source import Source, Visited
+    from asyncsim.study.source import Coverage, Source
     from asyncsim.trace.finding import Finding
 
 RELEASE, NEIGHBOUR, MOVE, COMPARISON = "release", "neighbour", "move", "comparison"
@@ -61,7 +61,7 @@ class Proposal:
         return Proposal(self.kind, self.words.replace(NEW, name), changes, self.distance)
 
 
-class Site:
+class RepairContext:
     """What proposals are made from.
 
     Args:
@@ -72,18 +72,18 @@ class Site:
 
     """
 
-    def __init__(self, case: Case, source: Source, visited: Visited, finding: Finding) -> None:
+    def __init__(self, case: Case, source: Source, visited: Coverage, finding: Finding) -> None:
         self.case = case
         self.source = source
         self.visited = visited
         self.finding = finding
         self.about = [line for side in finding.sides for line in visited.chain(side)[-1:]]
 
-    def near(self, line: int) -> int:
+    def distance_to(self, line: int) -> int:
         """Return how far a line is from those that the finding is about."""
         return min((abs(line - other) for other in self.about), default=0)
 
-    def behind(self, line: int) -> tuple[int, int]:
+    def order_after(self, line: int) -> tuple[int, int]:
         """Order places: soon behind the first side of the finding, then those before it."""
         away = line - (self.about[0] if self.about else 0)
         return int(away <= 0), abs(away)
@@ -107,7 +107,7 @@ class Site:
 
     def rank(self, function: ast.AsyncFunctionDef) -> str:
         """Return what a function calls its rank: its first parameter; inside the program, the program's."""
-        named = self.source.program if self.source.inside(function) else function
+        named = self.source.program if self.source.is_nested(function) else function
         return next((arg.arg for arg in (*named.args.posonlyargs, *named.args.args)), "rank")
 
     def peers(self, function: ast.AsyncFunctionDef) -> list[str]:
@@ -130,93 +130,99 @@ class Site:
         return list(found)
 
 
-def proposals(site: Site) -> Iterator[Proposal]:
+def proposals(context: RepairContext) -> Iterator[Proposal]:
     """Yield the changes that add no operation, and those that add one which waits for no other rank."""
-    for function in site.visited.functions:
-        yield from _releases(site, function)
-        yield from _neighbours(site, function)
-        yield from _moves(site, function)
-        yield from _comparisons(site, function)
-        if model_of(site.case.memory).late:
-            yield from _orders(site, function)
+    for function in context.visited.functions:
+        yield from _releases(context, function)
+        yield from _neighbours(context, function)
+        yield from _moves(context, function)
+        yield from _comparisons(context, function)
+        if model_of(context.case.memory).late:
+            yield from _fences(context, function)
 
 
-def _releases(site: Site, function: ast.AsyncFunctionDef) -> Iterator[Proposal]:
+def _releases(context: RepairContext, function: ast.AsyncFunctionDef) -> Iterator[Proposal]:
     """Leave out that a notify is relaxed."""
-    for call in site.calls(function, _NOTIFYING):
+    for call in context.calls(function, _NOTIFYING):
         for keyword in call.keywords:
             if keyword.arg == "order":
-                end = site.source.span(keyword)[1]
-                stops = [site.source.span(arg)[1] for arg in call.args]
-                stops += [site.source.span(other)[1] for other in call.keywords]
+                end = context.source.span(keyword)[1]
+                stops = [context.source.span(arg)[1] for arg in call.args]
+                stops += [context.source.span(other)[1] for other in call.keywords]
                 start = max(stop for stop in stops if stop < end)
                 words = f"a release in place of {ast.unparse(keyword)} at line {call.lineno}"
-                yield Proposal(RELEASE, words, (Change(start, end, ""),), (site.near(call.lineno),))
+                yield Proposal(RELEASE, words, (Change(start, end, ""),), (context.distance_to(call.lineno),))
 
 
-def _neighbours(site: Site, function: ast.AsyncFunctionDef) -> Iterator[Proposal]:
+def _neighbours(context: RepairContext, function: ast.AsyncFunctionDef) -> Iterator[Proposal]:
     """Notify another peer, or another cell; wait for another cell; compute a neighbour the other way round."""
-    peers = site.peers(function)
-    own = f"{site.rank(function)}.id"
-    for call in site.calls(function, _SIGNALLING):
+    peers = context.peers(function)
+    own = f"{context.rank(function)}.id"
+    for call in context.calls(function, _SIGNALLING):
         first = 2 if isinstance(call.func, ast.Attribute) and call.func.attr == "put_signal" else 0
         for cell in _cells(call.args[first:]):
             peer = _peer(cell)
             if peer is not None:
-                yield from (_said(site, NEIGHBOUR, peer, other) for other in peers)
-            yield from (_said(site, NEIGHBOUR, cell.slice, other) for other in (*peers, own))
+                yield from (_replacement(context, NEIGHBOUR, peer, other) for other in peers)
+            yield from (_replacement(context, NEIGHBOUR, cell.slice, other) for other in (*peers, own))
     for statement in ast.walk(function):
         if isinstance(statement, ast.Assign):
             for node in ast.walk(statement.value):
                 if isinstance(node, ast.BinOp):
-                    yield from (_said(site, NEIGHBOUR, node, other) for other in _mirrored(site.source.words(node)))
+                    yield from (
+                        _replacement(context, NEIGHBOUR, node, other) for other in _mirrored(context.source.words(node))
+                    )
 
 
-def _comparisons(site: Site, function: ast.AsyncFunctionDef) -> Iterator[Proposal]:
+def _comparisons(context: RepairContext, function: ast.AsyncFunctionDef) -> Iterator[Proposal]:
     """Wait for one more or one less, or for at least as many where it is for exactly as many."""
-    for call in site.calls(function, ("wait", "wait_all")):
+    for call in context.calls(function, ("wait", "wait_all")):
         for node in (node for arg in call.args for node in ast.walk(arg) if isinstance(node, ast.Compare)):
-            left, right = site.source.words(node.left), site.source.words(node.comparators[0])
+            left, right = context.source.words(node.left), context.source.words(node.comparators[0])
             if isinstance(node.ops[0], ast.Eq):
-                yield _said(site, COMPARISON, node, f"{left} >= {right}")
+                yield _replacement(context, COMPARISON, node, f"{left} >= {right}")
             elif isinstance(node.ops[0], ast.GtE):
-                yield from (_said(site, COMPARISON, node.comparators[0], text) for text in _next_to(right))
+                yield from (
+                    _replacement(context, COMPARISON, node.comparators[0], text) for text in _one_more_one_less(right)
+                )
 
 
-def _said(site: Site, kind: str, node: ast.expr, text: str) -> Proposal:
+def _replacement(context: RepairContext, kind: str, node: ast.expr, text: str) -> Proposal:
     """Propose another text for an expression."""
-    words = f"`{text}` for `{site.source.words(node)}` at line {node.lineno}"
-    return Proposal(kind, words, (Change(*site.source.span(node), text),), (site.near(node.lineno),))
+    words = f"`{text}` for `{context.source.words(node)}` at line {node.lineno}"
+    return Proposal(kind, words, (Change(*context.source.span(node), text),), (context.distance_to(node.lineno),))
 
 
-def _moves(site: Site, function: ast.AsyncFunctionDef) -> Iterator[Proposal]:
+def _moves(context: RepairContext, function: ast.AsyncFunctionDef) -> Iterator[Proposal]:
     """Move a statement up or down among its neighbours."""
-    everything = {id(statement.node): statement for statement in site.source.statements(function)}
-    for statement in site.visited.statements(function):
-        start, end = site.source.extent(statement)
+    everything = {id(statement.node): statement for statement in context.source.statements(function)}
+    for statement in context.visited.statements(function):
+        start, end = context.source.extent(statement)
         at = next(n for n, node in enumerate(statement.block) if node is statement.node)
         for to, node in enumerate(statement.block):
             other = everything.get(id(node))
             if to == at or other is None or isinstance(statement.node, ast.Return) or _is_docstring(node):
                 continue
-            text = site.source.text[start:end]
-            place = site.source.extent(other)[to > at]
+            text = context.source.text[start:end]
+            place = context.source.extent(other)[to > at]
             arrival = Change(place, place, text)
             if to > at and isinstance(node, ast.Return):
-                arrival = site.source.after(other, text.strip().splitlines())
+                arrival = context.source.after(other, text.strip().splitlines())
             side = f"above line {other.first}" if to < at else f"below line {other.last}"
             words = f"line {statement.first} moved {side}"
-            yield Proposal(MOVE, words, (Change(start, end, ""), arrival), (abs(to - at), site.near(statement.first)))
+            yield Proposal(
+                MOVE, words, (Change(start, end, ""), arrival), (abs(to - at), context.distance_to(statement.first))
+            )
 
 
-def _orders(site: Site, function: ast.AsyncFunctionDef) -> Iterator[Proposal]:
+def _fences(context: RepairContext, function: ast.AsyncFunctionDef) -> Iterator[Proposal]:
     """Put a fence, or a quiet, before a statement."""
-    rank = site.rank(function)
-    for statement in site.visited.statements(function):
+    rank = context.rank(function)
+    for statement in context.visited.statements(function):
         for kind in (FENCE, QUIET):
-            change = site.source.before(statement, [f"await {rank}.{kind}()"])
+            change = context.source.before(statement, [f"await {rank}.{kind}()"])
             words = f"a {kind} before line {statement.first}"
-            yield Proposal(kind, words, (change,), (site.near(statement.first),))
+            yield Proposal(kind, words, (change,), (context.distance_to(statement.first),))
 
 
 def _is_docstring(node: ast.stmt) -> bool:
@@ -239,7 +245,7 @@ def _peer(cell: ast.Subscript) -> ast.expr | None:
     return of.args[0] if at and isinstance(of, ast.Call) and of.args else None
 
 
-def _next_to(text: str) -> tuple[str, str]:
+def _one_more_one_less(text: str) -> tuple[str, str]:
     """Return one more and one less than an expression."""
     node = ast.parse(f"({text})", mode="eval").body
     number, rest = 0, text

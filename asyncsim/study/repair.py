@@ -19,7 +19,7 @@ from asyncsim.checking.verdict.models import AUTO, LATE
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.study.additions import additions, barriers
-from asyncsim.study.proposals import ADDING, BARRIER, CREDIT, KINDS, SYNC, Site, proposals
+from asyncsim.study.proposals import ADDING, BARRIER, CREDIT, KINDS, SYNC, RepairContext, proposals
 from asyncsim.study.siblings import Siblings
 from asyncsim.study.source import Source, UnreadableError, overlap, visited
 from asyncsim.trace.errors import AsyncsimError
@@ -130,7 +130,7 @@ async def repair(report: Report, *, memory: str = "") -> Repairs:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tried:
+class _Attempt:
     """What one run of a changed kernel says.
 
     Args:
@@ -153,36 +153,36 @@ class _Search:
         self._models = models
         self._source = source
         self._findings = findings
-        self._stand: dict[int, _Tried | None] = {}
-        self._spent: list[str] = []
+        self._baselines: dict[int, _Attempt | None] = {}
+        self._cut_kinds: list[str] = []
         self._siblings = Siblings(source, case, models)
 
     async def run(self) -> Repairs:
         """Try single changes kind by kind; then, of those that help, pairs."""
         for ranks in {self._case.ranks, FEW, *OTHERS}:
-            self._stand[ranks] = await self._tried(ranks, (), max_steps=self._case.max_steps)
-        few = self._stand[FEW]
+            self._baselines[ranks] = await self._attempt(ranks, (), max_steps=self._case.max_steps)
+        few = self._baselines[FEW]
         ranks = FEW if self._case.ranks > FEW and few is not None and few.wrong else self._case.ranks
-        helpful: list[_Tried] = []
+        helpful: list[_Attempt] = []
         here: list[Repair] = []
         for kind, made in (await self._proposals()).items():
             tries = [(proposal,) for proposal in sorted(made, key=lambda proposal: proposal.distance)]
-            right, better = await self._try(kind, ranks, tries)
+            right, better = await self._attempt_each(kind, ranks, tries)
             found = await self._confirm(right)
             if found and not found[0].fails:
                 return Repairs(found)
             here += found
             helpful += better
         pairs = [(*one.changes, *other.changes) for one, other in combinations(helpful, 2)]
-        right, _ = await self._try("pair", ranks, pairs)
+        right, _ = await self._attempt_each("pair", ranks, pairs)
         found = await self._confirm(right)
         found = [] if found and found[0].fails and here else found
         return Repairs(found or here[:1], "" if found or here else self._note())
 
     def _note(self) -> str:
-        if not self._spent:
+        if not self._cut_kinds:
             return ""
-        return f"of these kinds only {TRIES} changes each were tried: {', '.join(self._spent)}"
+        return f"of these kinds only {TRIES} changes each were tried: {', '.join(self._cut_kinds)}"
 
     async def _proposals(self) -> dict[str, list[Proposal]]:
         """Return what may be tried, by kind, in the order of cost.
@@ -190,42 +190,45 @@ class _Search:
         Without a golden nothing says what a kernel is for: then only what adds order can be a repair.
         """
         source, seen = self._source, await visited(self._source, self._case)
-        sites = [Site(self._case, source, seen, finding) for finding in self._findings[:FINDINGS]]
-        made = [*proposals(sites[0]), *(one for site in sites for one in additions(site)), *barriers(sites[0])]
+        contexts = [RepairContext(self._case, source, seen, finding) for finding in self._findings[:FINDINGS]]
+        added = (proposal for context in contexts for proposal in additions(context))
+        made = [*proposals(contexts[0]), *added, *barriers(contexts[0])]
         kinds = KINDS if self._case.kernel.golden is not None else ADDING
         return {kind: list(dict.fromkeys(proposal for proposal in made if proposal.kind == kind)) for kind in kinds}
 
-    async def _try(
+    async def _attempt_each(
         self, kind: str, ranks: int, tries: Sequence[tuple[Proposal, ...]]
-    ) -> tuple[list[_Tried], list[_Tried]]:
+    ) -> tuple[list[_Attempt], list[_Attempt]]:
         """Return the changes with which nothing is wrong, and those with which less is wrong than without."""
-        right: list[_Tried] = []
-        helpful: list[_Tried] = []
-        before = self._stand[ranks]
+        right: list[_Attempt] = []
+        helpful: list[_Attempt] = []
+        before = self._baselines[ranks]
         for changes in tries[:TRIES]:
-            tried = await self._tried(ranks, changes)
-            if tried is not None and not tried.wrong:
+            attempt = await self._attempt(ranks, changes)
+            if attempt is not None and not attempt.wrong:
                 adds = all(proposal.kind in ADDING for proposal in changes)
-                right += [tried] if adds or before is None or _does_the_same(tried.run, before.run) else []
-            elif tried is not None and before is not None and tried.wrong < before.wrong:
-                alike = sum(other.wrong == tried.wrong for other in helpful)
-                helpful += [tried] if alike < HELPFUL else []
+                right += [attempt] if adds or before is None or _keeps_operations(attempt.run, before.run) else []
+            elif attempt is not None and before is not None and attempt.wrong < before.wrong:
+                alike = sum(other.wrong == attempt.wrong for other in helpful)
+                helpful += [attempt] if alike < HELPFUL else []
         if len(tries) > TRIES:
-            self._spent.append(kind)
+            self._cut_kinds.append(kind)
         return right, helpful
 
-    async def _tried(self, ranks: int, proposed: Sequence[Proposal], *, max_steps: int | None = None) -> _Tried | None:
+    async def _attempt(
+        self, ranks: int, proposed: Sequence[Proposal], *, max_steps: int | None = None
+    ) -> _Attempt | None:
         """Return what one run of the changed kernel says; None: it cannot be run."""
         changes = _changes(self._named(proposed))
         if overlap(changes):
             return None
-        stands = self._stand.get(ranks)
-        if stands is not None:
-            max_steps = PATIENCE * len(stands.run.choices) + PATIENCE
+        baseline = self._baselines.get(ranks)
+        if baseline is not None:
+            max_steps = PATIENCE * len(baseline.run.choices) + PATIENCE
         try:
             case = replace(self._case, kernel=self._source.load(changes), ranks=ranks, max_steps=max_steps)
             run = await simulate.aio(case, Fifo(), record="fifo", engine="direct")
-            return _Tried(tuple(proposed), run, self._wrong(case, run, self._source.changed(changes)))
+            return _Attempt(tuple(proposed), run, self._remaining_failures(case, run, self._source.changed(changes)))
         except (AsyncsimError, UnreadableError):
             return None
 
@@ -233,19 +236,19 @@ class _Search:
         """Return some proposals with a name for all that they add."""
         names: list[str] = []
         for proposal in proposed:
-            names.append(self._source.fresh(_NAMES.get(proposal.kind, "unused"), names))
+            names.append(self._source.unused_name(_NAMES.get(proposal.kind, "unused"), names))
         return [proposal.named(name) for proposal, name in zip(proposed, names, strict=True)]
 
-    def _wrong(self, case: Case, run: Run, text: str) -> frozenset[object]:
+    def _remaining_failures(self, case: Case, run: Run, text: str) -> frozenset[object]:
         """Return what one run says is wrong, by the lines where it is."""
         if run.ending != COMPLETE or run.trace is None:
             return frozenset({run.ending})
         analysis = analyse(run.trace)
         lines = text.splitlines()
         judge = Judge(case)
-        stands = self._stand.get(case.ranks)
-        if stands is not None:
-            judge.set_reference(stands.run)
+        baseline = self._baselines.get(case.ranks)
+        if baseline is not None:
+            judge.set_reference(baseline.run)
         # Only the lines count: with one wait more, fewer pairs of the same lines are not less wrong.
         wrong: set[object] = {
             (finding.kind, finding.hazard, finding.scope, tuple(self._line(lines, side) for side in finding.sides))
@@ -259,18 +262,18 @@ class _Search:
         file, _, number = side.at[0].rpartition(":") if side.at else ("", "", "")
         return lines[int(number) - 1].strip() if file == self._source.shown else file + number
 
-    async def _confirm(self, right: Sequence[_Tried]) -> list[Repair]:
+    async def _confirm(self, right: Sequence[_Attempt]) -> list[Repair]:
         """Judge in full, on as many ranks as were asked for, what one run found right; return the cheapest."""
         found: list[Repair] = []
         least = (0, 0)
-        for tried in sorted(right, key=_cost):
+        for attempt in sorted(right, key=_cost):
             good = [repair for repair in found if not repair.fails]
-            if len(found) == CONFIRMED or (good and _cost(tried) > least):
+            if len(found) == CONFIRMED or (good and _cost(attempt) > least):
                 break
-            made = await self._confirmed(tried.changes)
+            made = await self._confirmed(attempt.changes)
             if made is not None and made.words not in [repair.words for repair in found]:
                 found.append(made)
-                least = _cost(tried)
+                least = _cost(attempt)
         return [repair for repair in found if not repair.fails] or found[:1]
 
     async def _confirmed(self, proposed: Sequence[Proposal]) -> Repair | None:
@@ -287,14 +290,15 @@ class _Search:
                 raise KeyboardInterrupt
             if report.verdict != PROVED:
                 return None
-        tried = await self._tried(case.ranks, proposed)
-        siblings = None if tried is None else await self._siblings.after(changes)
-        if tried is None or siblings is None:
+        attempt = await self._attempt(case.ranks, proposed)
+        siblings = None if attempt is None else await self._siblings.after(changes)
+        if attempt is None or siblings is None:
             return None
-        stands = self._stand[case.ranks]
+        baseline = self._baselines[case.ranks]
         return Repair(
             _kind(proposed), " and ".join(one.words for one in named),
-            len(tried.run.choices) - (0 if stands is None else len(stands.run.choices)), _between(self._findings),
+            len(attempt.run.choices) - (0 if baseline is None else len(baseline.run.choices)),
+            _missing_orders(self._findings),
             self._source.diff(changes), replace(report, models=tuple(self._models)), await self._fails(proposed),
             *siblings,
         )  # fmt: skip
@@ -303,25 +307,25 @@ class _Search:
         """Return on how many other ranks, on which the kernel runs as it stands, the changed one is not right."""
         fails = []
         for ranks in OTHERS:
-            stands = self._stand[ranks]
-            if ranks != self._case.ranks and stands is not None:
-                tried = await self._tried(ranks, proposed)
-                if tried is None or tried.wrong:
+            baseline = self._baselines[ranks]
+            if ranks != self._case.ranks and baseline is not None:
+                attempt = await self._attempt(ranks, proposed)
+                if attempt is None or attempt.wrong:
                     fails.append(ranks)
         return tuple(fails)
 
 
-def _does_the_same(run: Run, before: Run) -> bool:
+def _keeps_operations(run: Run, before: Run) -> bool:
     """Say whether a run has as many steps as before, and notifies no more cells of its own ranks.
 
     What does less is not repaired, but left out: a notify to oneself instead of a peer, a test that nobody passes.
     """
     if before.ending != COMPLETE:
         return True
-    return len(run.choices) == len(before.choices) and _to_itself(run) == _to_itself(before)
+    return len(run.choices) == len(before.choices) and _own_cell_notifies(run) == _own_cell_notifies(before)
 
 
-def _to_itself(run: Run) -> int:
+def _own_cell_notifies(run: Run) -> int:
     events = run.trace.events if run.trace is not None else ()
     cells = [(event.op.cell, event.op.actor.rank) for event in events if event.op.kind in SIGNALLING]
     return sum(cell is not None and cell.owner == rank for cell, rank in cells)
@@ -336,23 +340,23 @@ def _kind(proposed: Sequence[Proposal]) -> str:
     return max((proposal.kind for proposal in proposed), key=KINDS.index)
 
 
-def _cost(tried: _Tried) -> tuple[int, int]:
+def _cost(attempt: _Attempt) -> tuple[int, int]:
     """Order repairs: the cheapest kind, then the fewest operations."""
-    return KINDS.index(_kind(tried.changes)), len(tried.run.choices)
+    return KINDS.index(_kind(attempt.changes)), len(attempt.run.choices)
 
 
-def _between(findings: Sequence[Finding]) -> str:
+def _missing_orders(findings: Sequence[Finding]) -> str:
     """Say between what and what an order is missing."""
-    return "; ".join(dict.fromkeys(_gap(finding) for finding in findings if finding.hazard))
+    return "; ".join(dict.fromkeys(_missing_order(finding) for finding in findings if finding.hazard))
 
 
-def _gap(finding: Finding) -> str:
-    first, second = (f"{_words(side)}" for side in (finding.sides[0], finding.sides[-1]))
+def _missing_order(finding: Finding) -> str:
+    first, second = (f"{_side_text(side)}" for side in (finding.sides[0], finding.sides[-1]))
     later = "" if finding.scope in (None, SAME_CALL) else "next call's "
     return f"between the {first} and the {later}{second}"
 
 
-def _words(side: Side) -> str:
+def _side_text(side: Side) -> str:
     """Name what happens there: the phase, or the operation."""
     operation = "landing" if side.op in LANDING else "late read" if side.op in FETCHING else side.op
     return side.phase or f"{operation} at {side.at[0] if side.at else 'an unknown line'}"

@@ -78,7 +78,7 @@ class Statement:
         """The number of its last line."""
         return cast("int", self.node.end_lineno)
 
-    def holds(self, line: int) -> bool:
+    def contains_line(self, line: int) -> bool:
         """Say whether a line is one of its own."""
         return self.first <= line <= self.last
 
@@ -137,8 +137,8 @@ class Source:
 
     def function_at(self, line: int) -> ast.AsyncFunctionDef | None:
         """Return the innermost async function that a line stands in."""
-        around = [node for node in self.functions if node.lineno <= line <= cast("int", node.end_lineno)]
-        return max(around, key=lambda node: node.lineno, default=None)
+        statements_around = [node for node in self.functions if node.lineno <= line <= cast("int", node.end_lineno)]
+        return max(statements_around, key=lambda node: node.lineno, default=None)
 
     def function_of(self, change: Change) -> ast.AsyncFunctionDef | None:
         """Return the innermost async function that a change is in."""
@@ -153,7 +153,7 @@ class Source:
                 return node
         raise UnreadableError("its program is not an async function of its file")
 
-    def inside(self, function: ast.AsyncFunctionDef) -> bool:
+    def is_nested(self, function: ast.AsyncFunctionDef) -> bool:
         """Say whether a function stands inside the program, and sees its names."""
         return function is not self.program and function in ast.walk(self.program)
 
@@ -229,7 +229,7 @@ class Source:
         at, end = self.extent(statement)
         node = statement.node
         if isinstance(node, ast.Return):
-            result = self.fresh("result")
+            result = self.unused_name("result")
             value = [] if node.value is None else [f"{result} = {self.words(node.value)}"]
             back = "return" if node.value is None else f"return {result}"
             return Change(at, end, self._block(statement, [*value, *lines, back]))
@@ -238,7 +238,7 @@ class Source:
     def _block(self, statement: Statement, lines: Sequence[str]) -> str:
         return "".join(f"{self.indent(statement)}{line}{self.newline}" for line in lines)
 
-    def fresh(self, word: str, taken: Container[str] = ()) -> str:
+    def unused_name(self, word: str, taken: Container[str] = ()) -> str:
         """Return a name that occurs nowhere in the file, and is not taken.
 
         Args:
@@ -309,7 +309,7 @@ def _blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
         yield handler.body
 
 
-class Visited:
+class Coverage:
     """What one run visited.
 
     Args:
@@ -357,7 +357,7 @@ class Visited:
         found = self._chains.get((side.actor, side.index), ())
         return found or self._by_place.get(side.at[:1], ())
 
-    def around(self, function: ast.AsyncFunctionDef, side: Side) -> list[Statement]:
+    def statements_around(self, function: ast.AsyncFunctionDef, side: Side) -> list[Statement]:
         """Return the statements of a function that one side of a finding stands in, the innermost first.
 
         Args:
@@ -369,18 +369,19 @@ class Visited:
         found = [
             statement
             for statement in self.source.statements(function)
-            if any(statement.holds(line) for line in lines) and self.source.function_at(statement.first) is function
+            if any(statement.contains_line(line) for line in lines)
+            and self.source.function_at(statement.first) is function
         ]
         return found[::-1]
 
     def statements(self, function: ast.AsyncFunctionDef) -> Iterator[Statement]:
         """Yield the statements of a function that issued something."""
         for statement in self.source.statements(function):
-            if any(statement.holds(line) for line in self.lines):
+            if any(statement.contains_line(line) for line in self.lines):
                 yield statement
 
 
-async def visited(source: Source, case: Case) -> Visited:
+async def visited(source: Source, case: Case) -> Coverage:
     """Return what the fair run of a case visits.
 
     Args:
@@ -388,6 +389,6 @@ async def visited(source: Source, case: Case) -> Visited:
         case: what is run.
 
     """
-    found = Visited(source)
+    found = Coverage(source)
     await simulate.aio(case, Fifo(), watch=found.watch, engine="direct")
     return found

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from asyncsim.machine.kernel import Kernel
-    from asyncsim.study.audit import AuditReport, Guard, Row
+    from asyncsim.study.audit import AuditReport, PartAudit, Protection
     from asyncsim.study.repair import Repair
 
 SOURCE_WIDTH = 46
@@ -77,7 +77,7 @@ def _notes(audited: AuditReport, width: int) -> Iterator[str]:
         yield from wrapped(f"note: {note}", width, "  ")
 
 
-def _row(row: Row, kernel: Kernel, witnesses: list[tuple[str, str]]) -> Iterator[tuple[str, str, str, str]]:
+def _row(row: PartAudit, kernel: Kernel, witnesses: list[tuple[str, str]]) -> Iterator[tuple[str, str, str, str]]:
     """Yield the lines of one part: on the left where it stands, on the right what goes wrong without it."""
     left = _left(row, kernel)
     right = []
@@ -94,7 +94,7 @@ def _row(row: Row, kernel: Kernel, witnesses: list[tuple[str, str]]) -> Iterator
         yield (site or "", *(facts or ("", "", "")))
 
 
-def _left(row: Row, kernel: Kernel) -> list[str]:
+def _left(row: PartAudit, kernel: Kernel) -> list[str]:
     own, *inner = row.part.site
     source = source_line(kernel, own)
     lines = [f"{row.part.kind:<8} {own}"]
@@ -103,7 +103,7 @@ def _left(row: Row, kernel: Kernel) -> list[str]:
     return lines + [f"{'':<8} in {line}" for line in inner]
 
 
-def _guard(row: Row, guard: Guard) -> str:
+def _guard(row: PartAudit, guard: Protection) -> str:
     """Say in a few words what goes wrong."""
     harm = {True: "", False: " (benign here)", None: " (not shown to be harmful)"}[guard.finding.harmful]
     if guard.what == CREDITS:
@@ -117,7 +117,7 @@ def _guard(row: Row, guard: Guard) -> str:
     return words + harm
 
 
-def _nothing(row: Row, *, last: bool) -> str:
+def _nothing(row: PartAudit, *, last: bool) -> str:
     if not last:
         return "nothing within one call"
     if row.redundant:
@@ -128,13 +128,13 @@ def _nothing(row: Row, *, last: bool) -> str:
     return "nothing more than goes wrong with it" if verdict == REFUTED else f"nothing was found: {verdict}"
 
 
-def _nothing_shown(row: Row, *, last: bool) -> str:
+def _nothing_shown(row: PartAudit, *, last: bool) -> str:
     if last and not row.redundant:
         return f"nothing more goes wrong. Without it: {row.reports[-1].scope}"
     return "nothing goes wrong. Without it this run is right, and from it all others are proved right"
 
 
-def _shown(row: Row, guard: Guard) -> str:
+def _shown(row: PartAudit, guard: Protection) -> str:
     return f"{_guard(row, guard)}. Without it {guard.finding.shown or guard.finding.why}"
 
 

@@ -9,7 +9,7 @@ from asyncsim.views.report import count_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from asyncsim.study.compare import Change, Comparison, Parting
+    from asyncsim.study.compare import Change, Comparison, StreamDifference
     from asyncsim.trace.event import Event, Trace
 
 SHOWN = 8
@@ -39,7 +39,7 @@ def comparison_text(found: Comparison, left: Trace, right: Trace, names: tuple[s
     lines += ["", *_first(found)]
     if found.partings:
         lines += ["", f"what follows: the streams of {count_text(len(found.partings), 'actor')} part"]
-        lines += [line for parting in found.partings[:SHOWN] for line in _parting(parting)]
+        lines += [line for parting in found.partings[:SHOWN] for line in _stream_difference(parting)]
         lines += _rest(len(found.partings))
         lines.append(f"  {count_text(found.values, 'value')} differ in operations that both do")
     elif found.reordered:
@@ -75,7 +75,7 @@ def _step(event: Event | None) -> str:
     return f"actor {event.op.actor.name}, call {event.call}{phase}: {event.op}{have}{line}"
 
 
-def _parting(parting: Parting) -> Iterator[str]:
+def _stream_difference(parting: StreamDifference) -> Iterator[str]:
     yield f"  actor {parting.actor}, from its operation {parting.index} on"
     values = [change for change in parting.changes if change.name == "value"]
     if values and len(values) == len(parting.changes) and parting.left is not None:

@@ -13,7 +13,7 @@ from asyncsim.views.table import table_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from asyncsim.study.lower import Credits, Group, Lowered, Primitive
+    from asyncsim.study.lower import Credits, Lowered, Primitive, Repeated
 
 _LEGEND = f"{SAME} the same, {CHANGED} another number, {LEFT} only on the left, {RIGHT} only on the right"
 
@@ -23,8 +23,8 @@ def lower_text(lowered: Lowered) -> str:
     lines = [f"{_title(lowered)}: {_count(len(lowered.primitives), 'primitive')}"]
     for phase, steps in groupby(lowered.primitives, lambda step: step.phase):
         lines += ["", phase or "(no phase)", *_sites(lowered, list(steps))]
-    if lowered.stands_at:
-        lines += ["", "and there it stands, for ever", *_sites(lowered, lowered.stands_at)]
+    if lowered.pending:
+        lines += ["", "and there it stands, for ever", *_sites(lowered, lowered.pending)]
     lines += ["", "credits"]
     rows = [(cell.cell, cell.sum, _givers(cell, lowered.rank), ", ".join(cell.waits) or "-") for cell in lowered.cells]
     text = "\n".join(lines) + "\n"
@@ -76,16 +76,16 @@ def _givers(cell: Credits, rank: int) -> str:
     return ", ".join(who) or "-"
 
 
-def _phase(left: Group | None, right: Group | None) -> str:
+def _phase(left: Repeated | None, right: Repeated | None) -> str:
     phases = dict.fromkeys(group.first.phase or "-" for group in (left, right) if group is not None)
     return " | ".join(phases)
 
 
-def _group(group: Group | None) -> str:
+def _group(group: Repeated | None) -> str:
     return "" if group is None else f"{group.count} {group.first.short}"
 
 
-def _site(lowered: Lowered, group: Group | None) -> str:
+def _site(lowered: Lowered, group: Repeated | None) -> str:
     """Write a site short: the line alone if it is in the kernel's own file, which stands in the head."""
     if group is None:
         return ""

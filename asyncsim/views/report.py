@@ -172,7 +172,7 @@ def _side(label: str, side: Side, kernel: Kernel | None, width: int) -> Iterator
     phase = f", {side.phase}" if side.phase else ""
     what = with_place(side.op, side.region).rstrip()
     issued = ", issued at" if side.op in _WIRES else ""
-    yield from _row(label, f"{_who(side)}, call {side.call}{phase}: {what}{issued}", width)
+    yield from _row(label, f"{_task_text(side)}, call {side.call}{phase}: {what}{issued}", width)
     if side.at:
         yield f"{_label('')}{side.at[0]}" + "".join(f", inside it {inner}" for inner in side.at[1:])
         text = "" if kernel is None else source_line(kernel, side.at[0])
@@ -180,7 +180,7 @@ def _side(label: str, side: Side, kernel: Kernel | None, width: int) -> Iterator
             yield f"{_label('')}    {text}"
 
 
-def _who(side: Side) -> str:
+def _task_text(side: Side) -> str:
     """Name the task: a landing is its issuer's."""
     task = side.actor.partition(">")[0]
     return f"rank {side.rank}" if task == str(side.rank) else f"stream {task} of rank {side.rank}"

@@ -14,7 +14,7 @@ from asyncsim.trace.cells import COMPARE
 from asyncsim.trace.kinds import KINDS, WAITING
 from asyncsim.trace.landing import index_of
 from asyncsim.views.timeline_contents import Contents, cells_after
-from asyncsim.views.timeline_findings import Told, told
+from asyncsim.views.timeline_findings import FooterFinding, footer_findings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,7 +74,7 @@ class Timeline:
     released: list[int | None]
     after: list[int | None]
     contents: Contents
-    findings: tuple[Told, ...]
+    findings: tuple[FooterFinding, ...]
 
     @property
     def events(self) -> Sequence[Event]:
@@ -86,11 +86,11 @@ class Timeline:
         """What stood at the gate at the end."""
         return () if self.trace.footer is None else self.trace.footer.pending
 
-    def who(self, step: int) -> str:
+    def task_title(self, step: int) -> str:
         """Name the task of a step in words."""
         return title_of(self.events[step].op.actor.name, self.events[step].op.actor.rank)
 
-    def lets_pass(self) -> dict[int, list[int]]:
+    def waits_released(self) -> dict[int, list[int]]:
         """Return the waits that each step made true."""
         found: dict[int, list[int]] = {}
         for step, by in enumerate(self.released):
@@ -112,7 +112,7 @@ def timeline_of(trace: Trace) -> Timeline:
         _releases(trace, after),
         after,
         Contents(trace),
-        told(trace),
+        footer_findings(trace),
     )
 
 
@@ -140,7 +140,7 @@ def _lanes(trace: Trace) -> tuple[tuple[Lane, ...], dict[str, int]]:
     pending = () if trace.footer is None else trace.footer.pending
     for event in (*trace.events, *pending):
         rank_of.setdefault(_lane_name(event.op), event.op.actor.rank)
-    names = sorted(rank_of, key=_place)
+    names = sorted(rank_of, key=_lane_key)
     lanes = tuple(Lane(name, rank_of[name], _lane_title(name, rank_of[name]), name.endswith(">")) for name in names)
     return lanes, {name: number for number, name in enumerate(names)}
 
@@ -149,7 +149,7 @@ def _lane_title(name: str, rank: int) -> str:
     return f"landings {name[:-1]}" if name.endswith(">") else title_of(name, rank)
 
 
-def _place(name: str) -> tuple[tuple[int, ...], bool]:
+def _lane_key(name: str) -> tuple[tuple[int, ...], bool]:
     """Return where a lane stands: ``2`` before ``2>`` before ``2.1`` before ``10``."""
     return tuple(map(int, name.removesuffix(">").split("."))), name.endswith(">")
 

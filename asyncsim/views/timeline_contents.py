@@ -35,7 +35,7 @@ _FAR = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RegionContents:
     """What a region holds.
 
     Args:
@@ -123,7 +123,7 @@ class Contents:
         without: Collection[int] = (),
         after: Sequence[tuple[int, Access, Data]] = (),
         far: int | None = None,
-    ) -> Seen:
+    ) -> RegionContents:
         """Return what a region holds just before a step.
 
         Args:
@@ -152,7 +152,7 @@ class Contents:
         if left and (far is None or len(self._writes.get(region.slot, ())) < far):
             writers.append(START)
             _note_start(known, left, self._layouts[region.slot - region.owner], INLINE * region.dtype.itemsize)
-        return Seen(whole or _assembled(region, known), tuple(writers))
+        return RegionContents(whole or _assembled(region, known), tuple(writers))
 
     def _latest(
         self, slot: int, step: int, without: Collection[int], after: Sequence[tuple[int, Access, Data]]

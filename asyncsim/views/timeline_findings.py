@@ -23,7 +23,7 @@ _MOST_PLACES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class ToldSide:
+class FooterSide:
     """One side of a finding.
 
     Args:
@@ -39,7 +39,7 @@ class ToldSide:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FooterFinding:
     """A finding as a footer tells it.
 
     Args:
@@ -55,7 +55,7 @@ class Told:
     facts: str
     why: str
     shown: str
-    sides: tuple[ToldSide, ...]
+    sides: tuple[FooterSide, ...]
     ordered: bool
 
     @property
@@ -64,7 +64,7 @@ class Told:
         return tuple(side.step for side in self.sides if side.step is not None)
 
 
-def told(trace: Trace) -> tuple[Told, ...]:
+def footer_findings(trace: Trace) -> tuple[FooterFinding, ...]:
     """Return the findings that a trace tells of; none of one that was broken off."""
     if trace.footer is None:
         return ()
@@ -81,13 +81,13 @@ def _number(item: dict[str, Any], key: str) -> int | None:
     return value if type(value) is int else None
 
 
-def _finding(item: dict[str, Any], events: Sequence[Event]) -> Told:
+def _finding(item: dict[str, Any], events: Sequence[Event]) -> FooterFinding:
     hazard, scope, kind = _text(item, "hazard"), _text(item, "scope"), _text(item, "kind")
     title = f"{hazard} race" if hazard else kind
     listed = item.get("sides")
     sides = [side for side in listed if isinstance(side, dict)][:_MOST_SIDES] if isinstance(listed, list) else []
     ordered = len(sides) == 2 and kind in (RACE, "signal-race", "unstable-wait", SUM, ATOMIC)  # noqa: PLR2004
-    return Told(
+    return FooterFinding(
         f"{title}, {scope}" if scope else title,
         _facts(item, pairs=ordered),
         _text(item, "why"),
@@ -108,7 +108,7 @@ def _facts(item: dict[str, Any], *, pairs: bool) -> str:
     return ", ".join(facts)
 
 
-def _located(sides: Sequence[dict[str, Any]], events: Sequence[Event]) -> tuple[ToldSide, ...]:
+def _located(sides: Sequence[dict[str, Any]], events: Sequence[Event]) -> tuple[FooterSide, ...]:
     """Find the sides among the steps: of those that fit, the ones that lie closest together."""
     places = [_places(side, events) or [None] for side in sides]
     pair = len(places) == 2  # noqa: PLR2004 - as it says
@@ -141,15 +141,17 @@ def _regions(event: Event) -> list[str]:
     return [str(op.cell), *(str(access.region) for access in op.accesses), op.link]
 
 
-def _side(side: dict[str, Any], step: int | None) -> ToldSide:
+def _side(side: dict[str, Any], step: int | None) -> FooterSide:
     actor, rank, call = _text(side, "actor"), _number(side, "rank"), _number(side, "call")
-    who = f"rank {rank}" if actor in ("", str(rank)) else f"{actor} of rank {rank}"
+    task_title = f"rank {rank}" if actor in ("", str(rank)) else f"{actor} of rank {rank}"
     phase = _text(side, "phase")
     kind, region = _text(side, "op"), _text(side, "region")
     what = with_place(kind, region) if kind and region else kind or region
     file, line = _text(side, "file"), _number(side, "line")
     at = file + (f":{line}" if line is not None else "")
     composite = _text(side, "composite")
-    return ToldSide(
-        f"{who}, call {call}{f', {phase}' if phase else ''}: {what}", f"{at} in {composite}" if composite else at, step
+    return FooterSide(
+        f"{task_title}, call {call}{f', {phase}' if phase else ''}: {what}",
+        f"{at} in {composite}" if composite else at,
+        step,
     )

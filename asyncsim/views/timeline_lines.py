@@ -38,7 +38,7 @@ _COLUMNS, _WIDEST, _LEAST = 5, 48, 14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Selection:
     """What of a timeline is shown.
 
     Args:
@@ -59,17 +59,17 @@ class _Row:
     columns: tuple[str, ...]
 
 
-def timeline_lines(timeline: Timeline, part: Part, *, width: int) -> Iterator[Line]:
+def timeline_lines(timeline: Timeline, selection: Selection, *, width: int) -> Iterator[Line]:
     """Yield the lines: what was run, the steps, and what was found, none wider than `width` if that can be.
 
     Args:
         timeline: of the trace.
-        part: which steps and ranks to show.
+        selection: which steps and ranks to show.
         width: in characters.
 
     """
-    steps = _steps(timeline, part)
-    lanes = _lanes(timeline, part, steps, width)
+    steps = _steps(timeline, selection)
+    lanes = _lanes(timeline, selection, steps, width)
     yield from _head(timeline, width)
     yield []
     yield from _table(timeline, steps, lanes, width)
@@ -113,24 +113,24 @@ def _head(timeline: Timeline, width: int) -> Iterator[Line]:
     yield from _wrapped(text, width, "dim", "")
 
 
-def _steps(timeline: Timeline, part: Part) -> list[int]:
+def _steps(timeline: Timeline, selection: Selection) -> list[int]:
     total = len(timeline.events)
-    if part.first is not None or part.last is not None or total <= _ALL:
-        last = total - 1 if part.last is None else part.last
-        chosen = set(range(part.first or 0, min(last + 1, total)))
+    if selection.first is not None or selection.last is not None or total <= _ALL:
+        last = total - 1 if selection.last is None else selection.last
+        chosen = set(range(selection.first or 0, min(last + 1, total)))
     else:
         marked = [step for finding in timeline.findings for step in finding.steps]
         chosen = {
             near for step in marked for near in range(step - _AROUND, step + _AROUND + 1) if 0 <= near < total
         } or set(range(total - _LAST, total))
-    if part.ranks is not None:
-        chosen = {step for step in chosen if timeline.lanes[timeline.lane_of[step]].rank in part.ranks}
+    if selection.ranks is not None:
+        chosen = {step for step in chosen if timeline.lanes[timeline.lane_of[step]].rank in selection.ranks}
     return sorted(chosen)
 
 
-def _lanes(timeline: Timeline, part: Part, steps: Sequence[int], width: int) -> list[int]:
+def _lanes(timeline: Timeline, selection: Selection, steps: Sequence[int], width: int) -> list[int]:
     """Return the lanes that are shown: all if there is room, else those that matter most, in their order."""
-    lanes = [n for n, lane in enumerate(timeline.lanes) if part.ranks is None or lane.rank in part.ranks]
+    lanes = [n for n, lane in enumerate(timeline.lanes) if selection.ranks is None or lane.rank in selection.ranks]
     room = max(4, (width - 44) // 2)
     if len(lanes) <= room:
         return lanes
@@ -141,7 +141,7 @@ def _lanes(timeline: Timeline, part: Part, steps: Sequence[int], width: int) -> 
 
 def _table(timeline: Timeline, steps: Sequence[int], lanes: Sequence[int], width: int) -> Iterator[Line]:
     marks = _marks(timeline)
-    passes = timeline.lets_pass()
+    passes = timeline.waits_released()
     rows = [_Row(step, _columns(timeline, step, passes)) for step in steps]
     lead = max(7, len(str(len(timeline.events))) + 3)
     widths = _widths(rows, width - lead - 2 * len(lanes) - 1)
@@ -219,9 +219,9 @@ def _columns(timeline: Timeline, step: int, passes: dict[int, list[int]]) -> tup
     """Return what is said of a step, the most important first."""
     event = timeline.events[step]
     op = event.op
-    who = op.actor.name if op.actor.name != str(op.actor.rank) else f"rank {op.actor.rank}"
+    task_title = op.actor.name if op.actor.name != str(op.actor.rank) else f"rank {op.actor.rank}"
     return (
-        f"{who}: {op}",
+        f"{task_title}: {op}",
         "; ".join(_notes(timeline, step, passes)),
         f"call {event.call}",
         event.phase,

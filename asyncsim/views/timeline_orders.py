@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from asyncsim.trace.op import Op
     from asyncsim.trace.region import Access, Spans
     from asyncsim.views.timeline import Timeline
-    from asyncsim.views.timeline_contents import Data, Seen
-    from asyncsim.views.timeline_findings import Told
+    from asyncsim.views.timeline_contents import Data, RegionContents
+    from asyncsim.views.timeline_findings import FooterFinding
 
 
 _SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class OrderedOperation:
     """One of the two operations in one of the orders.
 
     Args:
@@ -62,18 +62,18 @@ class Orders:
 
     """
 
-    run: tuple[Turn, Turn]
-    other: tuple[Turn, ...]
+    run: tuple[OrderedOperation, OrderedOperation]
+    other: tuple[OrderedOperation, ...]
     note: str
 
 
-def pair_of(finding: Told) -> tuple[int, int] | None:
+def pair_of(finding: FooterFinding) -> tuple[int, int] | None:
     """Return the steps of a finding that is about the order of two, ascending; None if it is about something else."""
     steps = sorted(set(finding.steps))
     return (steps[0], steps[1]) if finding.ordered and len(steps) == 2 else None  # noqa: PLR2004 - a pair
 
 
-def orders_of(timeline: Timeline, finding: Told) -> Orders | None:
+def orders_of(timeline: Timeline, finding: FooterFinding) -> Orders | None:
     """Return both orders of a pair; None where the finding is no pair of steps of this trace.
 
     Args:
@@ -86,15 +86,15 @@ def orders_of(timeline: Timeline, finding: Told) -> Orders | None:
         return None
     first, second = pair
     run = (_as_run(timeline, first), _as_run(timeline, second))
-    held = held_back(timeline, first, second)
-    if held is None:
+    delayed = delayed_with(timeline, first, second)
+    if delayed is None:
         note = f"what step {second} does depends on what was done from step {first} on: the file does not tell more"
         return Orders(run, (), note)
     if not all(_explained(timeline, step) for step in (first, second)):
         return Orders(run, (), "a rank reads stores of its own that have not landed: the file does not tell more")
-    rest = f", and with it {_count(len(held) - 1)} that came after it" if len(held) > 1 else ""
+    rest = f", and with it {_count(len(delayed) - 1)} that came after it" if len(delayed) > 1 else ""
     note = f"told from the file: step {first} can wait until step {second} is done{rest}"
-    return Orders(run, _swapped(timeline, held, first, second), note)
+    return Orders(run, _swapped(timeline, delayed, first, second), note)
 
 
 def _explained(timeline: Timeline, step: int) -> bool:
@@ -122,13 +122,13 @@ def other_schedule(timeline: Timeline, first: int, second: int) -> list[str]:
         second: a later one.
 
     """
-    held = held_back(timeline, first, second)
-    if held is None:  # as near as can be told: the one that can show it is found while it runs
+    delayed = delayed_with(timeline, first, second)
+    if delayed is None:  # as near as can be told: the one that can show it is found while it runs
         actor = timeline.events[first].op.actor
-        held = [step for step in range(first, second) if timeline.events[step].op.actor is actor]
+        delayed = [step for step in range(first, second) if timeline.events[step].op.actor is actor]
     choices = timeline.trace.choices
-    late = set(held)
-    order = [step for step in range(second + 1) if step not in late] + held + list(range(second + 1, len(choices)))
+    late = set(delayed)
+    order = [step for step in range(second + 1) if step not in late] + delayed + list(range(second + 1, len(choices)))
     return [choices[step] for step in order]
 
 
@@ -162,7 +162,7 @@ def elements_text(data: bytes, dtype: np.dtype[Any]) -> list[str]:
     return [str(element) for element in np.frombuffer(data, dtype)]
 
 
-def writers_text(timeline: Timeline, seen: Seen) -> str:
+def writers_text(timeline: Timeline, seen: RegionContents) -> str:
     """Say who wrote what a region holds.
 
     Args:
@@ -170,17 +170,17 @@ def writers_text(timeline: Timeline, seen: Seen) -> str:
         seen: what the region holds, and which steps wrote it; three are named, and the others counted.
 
     """
-    names = ["nobody" if step == START else f"step {step} ({timeline.who(step)})" for step in seen.writers[:3]]
+    names = ["nobody" if step == START else f"step {step} ({timeline.task_title(step)})" for step in seen.writers[:3]]
     rest = len(seen.writers) - len(names)
     return f"written by {', '.join(names)}" + (f" and {rest} more" if rest > 0 else "") if names else ""
 
 
 def _what(timeline: Timeline, step: int) -> str:
     event = timeline.events[step]
-    return f"{timeline.who(step)}, call {event.call}: {event.op}"
+    return f"{timeline.task_title(step)}, call {event.call}: {event.op}"
 
 
-def _as_run(timeline: Timeline, step: int) -> Turn:
+def _as_run(timeline: Timeline, step: int) -> OrderedOperation:
     event = timeline.events[step]
     parts = []
     read, written = read_by(event), written_by(event)
@@ -192,19 +192,21 @@ def _as_run(timeline: Timeline, step: int) -> Turn:
     if event.op.cell is not None:
         value = event.have if timeline.after[step] is None else timeline.after[step]
         parts.append(f"{event.op.cell} is {value}")
-    return Turn(step, _what(timeline, step), "; ".join(parts))
+    return OrderedOperation(step, _what(timeline, step), "; ".join(parts))
 
 
 def _writing(data: Data, access: Access) -> str:
     return f"{'adds' if access.mode == ADD else 'writes'} {value_text(data, access.region.dtype)}"
 
 
-def _swapped(timeline: Timeline, held: Sequence[int], first: int, second: int) -> tuple[Turn, Turn]:
+def _swapped(
+    timeline: Timeline, delayed: Sequence[int], first: int, second: int
+) -> tuple[OrderedOperation, OrderedOperation]:
     """Return the turns of the other order: the second, and then the first, which was held back until then."""
-    without = frozenset(held)
+    without = frozenset(delayed)
     return (
-        Turn(second, _what(timeline, second), "; ".join(_outcome(timeline, second, second, without, None))),
-        Turn(first, _what(timeline, first), "; ".join(_outcome(timeline, first, second, without, second))),
+        OrderedOperation(second, _what(timeline, second), "; ".join(_outcome(timeline, second, second, without, None))),
+        OrderedOperation(first, _what(timeline, first), "; ".join(_outcome(timeline, first, second, without, second))),
     )
 
 
@@ -235,13 +237,13 @@ def _overlay(timeline: Timeline, after: int | None, at: int, without: frozenset[
 
 def _cell_value(timeline: Timeline, at: int, without: frozenset[int], more: Sequence[int]) -> int:
     """Return what the cell of the last of `more` holds if these were done, in this order, just before step `at`."""
-    values = CellValues(timeline)
+    values = CellReplay(timeline)
     for step in [*(step for step in range(at) if step not in without), *more]:
         values.do(step, timeline.events[step])
     return values.of(timeline.events[more[-1]].op)
 
 
-class CellValues:
+class CellReplay:
     """What cells hold when some of the steps of a run are done.
 
     Args:
@@ -272,7 +274,7 @@ class CellValues:
             self._values[op.cell.slot] = op.cell.wrapped(EFFECTS[op.kind](self.of(op), op)[0])
 
 
-class _Held:
+class _Delayed:
     """The steps that are held back, and what they keep from others."""
 
     def __init__(self) -> None:
@@ -317,7 +319,7 @@ class _Held:
             return True
         return (op.kind in QUIETING or op.actor.wire) and _task(event) in self._wires
 
-    def feeds(self, event: Event) -> bool:
+    def reads_from(self, event: Event) -> bool:
         """Say whether a step reads, or adds to, what a held one wrote."""
         written = written_by(event)
         read = written if written is not None and written.mode == ADD else read_by(event)
@@ -326,7 +328,7 @@ class _Held:
         return any(spans_overlap(spans, read.region.spans) for spans in self._writes.get(read.region.slot, ()))
 
 
-def held_back(timeline: Timeline, first: int, second: int) -> list[int] | None:
+def delayed_with(timeline: Timeline, first: int, second: int) -> list[int] | None:
     """Return the steps that are held back with `first` until `second` is done, ascending.
 
     None if `second` depends on one of them, other than by reading what it wrote.
@@ -337,21 +339,21 @@ def held_back(timeline: Timeline, first: int, second: int) -> list[int] | None:
         second: a later one.
 
     """
-    held = _Held()
-    values = CellValues(timeline)
+    delayed = _Delayed()
+    values = CellReplay(timeline)
     for step, event in enumerate(timeline.events[:second]):
         late = step > first and (
-            held.before(event, timeline.arrived[step]) or _stuck(event, values) or held.feeds(event)
+            delayed.before(event, timeline.arrived[step]) or _answer_changes(event, values) or delayed.reads_from(event)
         )
         if late or step == first:
-            held.add(step, event)
+            delayed.add(step, event)
         else:
             values.do(step, event)
     event = timeline.events[second]
-    return None if held.before(event, timeline.arrived[second]) or _stuck(event, values) else held.steps
+    return None if delayed.before(event, timeline.arrived[second]) or _answer_changes(event, values) else delayed.steps
 
 
-def _stuck(event: Event, values: CellValues) -> bool:
+def _answer_changes(event: Event, values: CellReplay) -> bool:
     """Say whether a wait would not pass, or a test say something else, without the held steps."""
     op = event.op
     if op.kind not in COMPARING or event.have is None:

@@ -24,7 +24,7 @@ from asyncsim.trace.layout import WindowLayout
 from asyncsim.trace.values import INLINE, dtype_name
 from asyncsim.views.timeline import GROUPS, group_of, title_of
 from asyncsim.views.timeline_contents import read_by, written_by
-from asyncsim.views.timeline_orders import Turn, elements_text, orders_of, value_text
+from asyncsim.views.timeline_orders import OrderedOperation, elements_text, orders_of, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from asyncsim.trace.world import World
     from asyncsim.views.timeline import Timeline
     from asyncsim.views.timeline_contents import Data
-    from asyncsim.views.timeline_findings import Told
+    from asyncsim.views.timeline_findings import FooterFinding
 
 
 PAGE = Path(__file__).parent / "page"
@@ -118,7 +118,7 @@ def _facts(timeline: Timeline) -> list[list[str]]:
     return facts + [["edited", _cut(edit)] for edit in header.edits]
 
 
-def _finding(timeline: Timeline, finding: Told) -> dict[str, Any]:
+def _finding(timeline: Timeline, finding: FooterFinding) -> dict[str, Any]:
     orders = orders_of(timeline, finding)
     return {
         "title": _cut(finding.title),
@@ -131,7 +131,7 @@ def _finding(timeline: Timeline, finding: Told) -> dict[str, Any]:
     }
 
 
-def _turns(turns: Sequence[Turn]) -> list[list[Any]]:
+def _turns(turns: Sequence[OrderedOperation]) -> list[list[Any]]:
     return [[turn.step, _cut(turn.what), turn.outcome] for turn in turns]
 
 
@@ -323,13 +323,13 @@ class Places:
             runs = [[low // unit, high // unit] for low, high in region.spans]
             if len(runs) > _MOST_PIECES:
                 runs = [[runs[0][0], runs[-1][1]]]
-            row: list[Any] = [self._place(region.slot, self._windows[first], region.owner), runs]
+            row: list[Any] = [self._lane_key(region.slot, self._windows[first], region.owner), runs]
             if region.window in self._view_numbers:
                 row.append(self._view_numbers[region.window])
             self._access_rows.append(row)
         return found
 
-    def _place(self, slot: int, window: int, owner: int) -> int:
+    def _lane_key(self, slot: int, window: int, owner: int) -> int:
         found = self._places.get(slot)
         if found is None:
             found = self._places[slot] = len(self._rows)
@@ -342,5 +342,5 @@ class Places:
 
 def _start(layout: WindowLayout) -> str:
     """Say what a window held when the run began."""
-    held = "0" if layout.dirty is None else str(layout.dirty)
-    return held if layout.initialised else f"{held}, unwritten"
+    delayed = "0" if layout.dirty is None else str(layout.dirty)
+    return delayed if layout.initialised else f"{delayed}, unwritten"

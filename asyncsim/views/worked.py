@@ -144,7 +144,7 @@ _SOME = 8
 """So many differences are told one by one."""
 _ROUNDED = "Each rank reduces its own number first, then its peers' ascending; rounding depends on that order."
 
-Place = tuple[int, int]
+Index = tuple[int, int]
 
 
 def worked_text(worked: Worked, *, form: str = "text", source: str = "") -> str:
@@ -236,7 +236,7 @@ def _formula(op: ReduceOp, terms: Sequence[str | Marked]) -> Line:
     return ("(", *joined, f") / {len(terms)}") if op is ReduceOp.Avg else joined
 
 
-def _cells(x: Tile, sizes: Sequence[int], rank: int, marked: Collection[Place]) -> Iterator[Line]:
+def _cells(x: Tile, sizes: Sequence[int], rank: int, marked: Collection[Index]) -> Iterator[Line]:
     """Yield an array as one list for each part."""
     start = 0
     for size in sizes:
@@ -314,9 +314,9 @@ def _order(worked: Worked) -> Iterator[Line]:
     )
 
 
-def _listed(changes: Sequence[Change], say: Callable[[Change], Line]) -> Iterator[Line]:
+def _listed(changes: Sequence[Change], as_line: Callable[[Change], Line]) -> Iterator[Line]:
     """Yield a line for each of the first changes, and one for how many more there are."""
-    yield from (say(one) for one in changes[:_SOME])
+    yield from (as_line(one) for one in changes[:_SOME])
     if len(changes) > _SOME:
         yield (f"... and {len(changes) - _SOME} more.",)
 
@@ -324,7 +324,7 @@ def _listed(changes: Sequence[Change], say: Callable[[Change], Line]) -> Iterato
 # Words.
 
 
-def _places(changes: Sequence[Change]) -> set[Place]:
+def _places(changes: Sequence[Change]) -> set[Index]:
     return {(one.rank, one.index) for one in changes}
 
 

@@ -132,11 +132,11 @@ def progress(steps, total=None, *, compact=True):
 )
 def test_a_run_too_long_for_the_memory_is_told_of_once(monkeypatch, free, steps, total, said):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    watching = bar._Room(free)
-    watching.look()
+    watching = bar._MemoryWatch(free)
+    watching.check()
     watching.stage = progress(steps, total).stage
-    watching.look()
-    watching.look()
+    watching.check()
+    watching.check()
     assert said in sys.stderr.getvalue()
     assert sys.stderr.getvalue().count("\n") == bool(said)
 
@@ -145,9 +145,9 @@ def test_the_progress_is_passed_on_whatever_is_known(monkeypatch):
     for free in (None, 10**15):
         monkeypatch.setattr(bar, "available", lambda free=free: free)
         told = []
-        with bar.room_watched(told.append) as take:
+        with bar.memory_watched(told.append) as take:
             take(progress(3))
-        with bar.room_watched(None) as take:
+        with bar.memory_watched(None) as take:
             take(progress(3))
         assert len(told) == 1
 

@@ -41,7 +41,7 @@ def no_memory(monkeypatch):
 
 def test_a_run_whose_length_is_known_is_measured_against_it():
     choices, pace = ["0"] * 500, Pace(100.0)
-    pace.take(staged("second run", choices, 2000), 160.0)
+    pace.update(staged("second run", choices, 2000), 160.0)
     choices += ["1"] * 500
     assert pace.title("hand, P = 4") == "hand, P = 4: second run"
     assert (pace.done, pace.total) == (1000, 2000)
@@ -52,24 +52,24 @@ def test_a_run_whose_length_is_known_is_measured_against_it():
 
 def test_a_run_of_unknown_length_says_how_far_it_is():
     pace = Pace(0.0)
-    pace.take(staged("reference run", ["0"] * 12_345), 0.0)
+    pace.update(staged("reference run", ["0"] * 12_345), 0.0)
     assert (pace.done, pace.total) == (12_345, None)
     assert pace.facts(10.0) == "12,345 steps, 1,234/s, 2.3 GB, 0:00:10"
 
 
 def test_what_is_no_run_says_of_how_many_steps_it_is_and_what_was_found():
     pace = Pace(0.0)
-    pace.take(staged("analysis", None, 14_673_920), 3.0)
+    pace.update(staged("analysis", None, 14_673_920), 3.0)
     assert (pace.done, pace.total) == (0, None)
     assert pace.facts(3661.0) == "14,673,920 steps, 2.3 GB, 1:01:01"
-    pace.take(staged("check at P = 2", found=1), 4.0)
+    pace.update(staged("check at P = 2", found=1), 4.0)
     assert pace.facts(5.0) == "1 found, 2.3 GB, 0:00:05"
 
 
 def test_where_the_system_does_not_say_how_large_it_is_nothing_is_said(monkeypatch):
     monkeypatch.setattr(page, "resident", lambda: None)
     pace = Pace(0.0)
-    pace.take(staged("analysis", None, 10), 0.0)
+    pace.update(staged("analysis", None, 10), 0.0)
     assert pace.facts(1.0) == "10 steps, 0:00:01"
 
 
@@ -77,9 +77,9 @@ def test_schedules_are_counted_from_the_first_that_was_told():
     pace = Pace(0.0)
     assert (pace.title("hand"), pace.done, pace.total) == ("hand", 0, None)
     assert pace.facts(1.0) == "0 found, 0:00:01"
-    pace.take(staged("analysis", None, 10), 1.0)
-    pace.take(Progress(901, 1000, 0), 2.0)  # 900 of them were read from a journal
-    pace.take(Progress(920, 1000, 2, 57, 0.123), 3.0)
+    pace.update(staged("analysis", None, 10), 1.0)
+    pace.update(Progress(901, 1000, 0), 2.0)  # 900 of them were read from a journal
+    pace.update(Progress(920, 1000, 2, 57, 0.123), 3.0)
     assert pace.facts(4.0) == "920/1000, 10/s, 57 behaviours (12% unseen), 2 found, 0:00:04, 0:00:08 left"
     assert pace.title("hand") == "hand"
 

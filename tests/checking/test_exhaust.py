@@ -344,8 +344,8 @@ def test_a_poll_that_nobody_answers_is_a_finding_all_the_same():
     flag = Window("flag", (1,), initialised=True)
 
     @kernel(memory=[flag])
-    async def deaf(rank, flag):
+    async def mask(rank, flag):
         while await rank.load(flag[0]) != 5.0:
             pass
 
-    assert "step-limit" in {finding.kind for finding in check(deaf, ranks=2, calls=1, max_steps=300).findings}
+    assert "step-limit" in {finding.kind for finding in check(mask, ranks=2, calls=1, max_steps=300).findings}

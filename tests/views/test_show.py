@@ -11,7 +11,7 @@ from shown import EVERY, HANG, LATE, RACE, STEER, STREAMS, hostile, large, small
 from asyncsim.trace.jsonl import read_trace
 from asyncsim.views.timeline import timeline_of
 from asyncsim.views.timeline_findings import told
-from asyncsim.views.timeline_lines import Part, plain, timeline_lines
+from asyncsim.views.timeline_lines import Selection, plain, timeline_lines
 
 
 def shown(*arguments, columns=110):
@@ -105,7 +105,9 @@ def test_a_long_run_on_many_ranks_is_shown_around_its_race(tmp_path):
     assert "lanes are not shown; --ranks chooses" in text
     assert max(map(len, text.splitlines())) <= 80
     unmarked = timeline_of(large(8))
-    steps = [line for line in timeline_lines(unmarked, Part(), width=80) if line and line[0][0].strip().isdecimal()]
+    steps = [
+        line for line in timeline_lines(unmarked, Selection(), width=80) if line and line[0][0].strip().isdecimal()
+    ]
     assert [int(line[0][0]) for line in steps] == list(range(len(unmarked.events) - 40, len(unmarked.events)))
 
 
@@ -166,7 +168,7 @@ def test_ranks_are_given_as_numbers_and_stretches(tmp_path):
 
 def test_values_and_cells_stand_at_their_steps():
     timeline = timeline_of(small_trace())
-    lines = ["".join(text for text, _ in line) for line in timeline_lines(timeline, Part(), width=120)]
+    lines = ["".join(text for text, _ in line) for line in timeline_lines(timeline, Selection(), width=120)]
     assert any("store to box[0:2]@1" in line and "11, 12" in line for line in lines)
     assert any("notify count[1]@1 += 2" in line and "= 5; → lets step" in line for line in lines)
 
@@ -183,7 +185,7 @@ def test_a_footer_of_another_make_is_told_as_far_as_it_goes():
     findings = told(trace)
     assert [finding.title for finding in findings] == ["race", "odd", "RAW race", "wrong-result", "wrong-result"]
     assert [finding.steps for finding in findings] == [(), (), (), (35,), ()]
-    assert "".join(text for line in timeline_lines(timeline_of(trace), Part(), width=80) for text, _ in line)
+    assert "".join(text for line in timeline_lines(timeline_of(trace), Selection(), width=80) for text, _ in line)
 
 
 def test_a_condition_that_held_from_the_start_was_released_by_nobody():
@@ -194,4 +196,6 @@ def test_a_condition_that_held_from_the_start_was_released_by_nobody():
     timeline = timeline_of(trace)
     waits = [step for step, event in enumerate(trace.events) if event.op.kind == "wait"]
     assert [timeline.released[step] for step in waits] == [None, None]
-    assert "held from the start" in "".join(t for line in timeline_lines(timeline, Part(), width=120) for t, _ in line)
+    assert "held from the start" in "".join(
+        t for line in timeline_lines(timeline, Selection(), width=120) for t, _ in line
+    )

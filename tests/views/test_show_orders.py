@@ -16,7 +16,7 @@ from asyncsim.trace.event import Digest
 from asyncsim.trace.jsonl import read_trace
 from asyncsim.views.timeline import timeline_of
 from asyncsim.views.timeline_contents import START, Contents, cells_after, sum_of
-from asyncsim.views.timeline_orders import held_back, orders_of, other_schedule, pair_of, value_text
+from asyncsim.views.timeline_orders import delayed_with, orders_of, other_schedule, pair_of, value_text
 
 RACES = [path for path in EVERY if read_trace(path).footer.findings[0]["kind"] in ("race", "signal-race")]
 """Those of the kept witnesses that are about the order of two steps."""
@@ -37,7 +37,7 @@ def test_the_other_order_as_told_is_what_a_run_in_that_order_does(path):
     case = Case(locate(header.kernel), header.world.ranks, header.calls, header.memory, header.seed)
     again = simulate(case, Scripted(*schedule), record="again").trace
     assert again.choices[: second + 1] == schedule[: second + 1]
-    later = [step for step in range(second) if step not in (held_back(timeline, first, second) or ())]
+    later = [step for step in range(second) if step not in (delayed_with(timeline, first, second) or ())]
     for place, turn in zip((len(later), len(later) + 1), orders_of(timeline, timeline.findings[0]).other, strict=True):
         event = again.events[place]
         assert str(event.op) == str(timeline.events[turn.step].op)
@@ -180,4 +180,4 @@ def test_a_quiet_of_the_rank_is_held_with_what_any_of_its_streams_put(scope, hel
     timeline = timeline_of(trace)
     kinds = [(event.op.kind, event.op.cell) for event in timeline.events]
     landing, load = kinds.index(("land", None)), kinds.index(("load", None))
-    assert (held_back(timeline, landing, load) is not None) is held
+    assert (delayed_with(timeline, landing, load) is not None) is held

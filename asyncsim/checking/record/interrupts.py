@@ -1,4 +1,4 @@
-"""Deafness to Ctrl-C: the first one ends an exploration with a report, and a second must not lose that report."""
+"""Masks for Ctrl-C: the first one ends an exploration with a report, and a second must not lose that report."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     Handler = Callable[..., Any] | int
 
-_lasting: ContextVar[bool] = ContextVar("asyncsim_deafness_lasts", default=False)
+_stays_masked: ContextVar[bool] = ContextVar("asyncsim_interrupts_stay_masked", default=False)
 
 
-class Deaf:
-    """Has Ctrl-C ignored from `begin` to `end`; only the main thread ever gets it, so elsewhere nothing is done."""
+class InterruptMask:
+    """Ignores Ctrl-C from `begin` to `end`; only the main thread ever gets it, so elsewhere this does nothing."""
 
     def __init__(self) -> None:
         self._before: Handler | None = None
@@ -32,34 +32,34 @@ class Deaf:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def end(self) -> None:
-        """Hear Ctrl-C as before; in a block of `lasting_deafness`, when that ends."""
+        """Let Ctrl-C interrupt as before; in a block of `interrupts_stay_masked`, when that ends."""
         if self._before is not None:
-            if not _lasting.get():
+            if not _stays_masked.get():
                 signal.signal(signal.SIGINT, self._before)
             self._before = None
 
 
 @contextmanager
-def lasting_deafness() -> Iterator[None]:
-    """Let who becomes deaf in this block remain so to its end: a report that was made is still to be printed.
+def interrupts_stay_masked() -> Iterator[None]:
+    """Keep masks that begin in this block to its end: a report that was made is still to be printed.
 
-    And while the process ends, if it does: what it leaves with is known by then.
+    And while the process ends, if it does: its exit status is known by then.
     """
     before = _handler()
-    token = _lasting.set(True)
+    token = _stays_masked.set(True)
     try:
         yield
     finally:
-        _lasting.reset(token)
+        _stays_masked.reset(token)
         if before not in (None, signal.SIG_IGN) and _handler() is signal.SIG_IGN:
-            atexit.unregister(_end_deaf)
-            atexit.register(_end_deaf)
+            atexit.unregister(_mask_interrupts)
+            atexit.register(_mask_interrupts)
             signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
-def ctrl_c_afterwards() -> Iterator[None]:
-    """Put Ctrl-C off to the end of the block, which is a short one, and must not be left half done."""
+def interrupts_deferred() -> Iterator[None]:
+    """Defer Ctrl-C to the end of the block, which is short, and must not be left half done."""
     before = _handler()
     if before is None or before is signal.SIG_IGN:
         yield
@@ -74,10 +74,10 @@ def ctrl_c_afterwards() -> Iterator[None]:
             raise_signal(signal.SIGINT)
 
 
-def _end_deaf() -> None:
+def _mask_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _handler() -> Handler | None:
-    """Return who gets Ctrl-C; None where nobody here may say so: another thread, or one that Python did not set."""
+    """Return the handler of Ctrl-C; None in another thread, or if Python did not set it."""
     return signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None

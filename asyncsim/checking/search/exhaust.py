@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from asyncsim.checking.diagnose.outcome import Judge
-    from asyncsim.checking.record.interrupts import Deaf
+    from asyncsim.checking.record.interrupts import InterruptMask
     from asyncsim.checking.search.coenabled import Coenabled, PairKey
     from asyncsim.checking.search.dependence import Refinement
     from asyncsim.checking.search.dpor import Prefix
@@ -119,7 +119,7 @@ class ExhaustiveSearch:
         case, judge, on_run, progress: as of `exhaust`.
         prefix: the part of the schedules that is explored; None: all. Of a part, `rest` tells what is left, and
             where it learns what its prefix does not know, it is given up, incomplete.
-        deaf: begins when Ctrl-C comes; whoever gave it ends it. None: a second Ctrl-C is heard.
+        mask: begins when Ctrl-C comes; the caller ends it. None: a second Ctrl-C interrupts.
 
     """
 
@@ -131,9 +131,9 @@ class ExhaustiveSearch:
         progress: Callable[[Progress], None] | None = None,
         prefix: Prefix | None = None,
         *,
-        deaf: Deaf | None = None,
+        mask: InterruptMask | None = None,
     ) -> None:
-        self._deaf = deaf
+        self._mask = mask
         self._short = 0 < judge.steps < (case.step_limit - LONGER) // 2
         self._case = replace(case, max_steps=2 * judge.steps + LONGER) if self._short else case
         self.endless = 0
@@ -164,8 +164,8 @@ class ExhaustiveSearch:
                 if self._progress is not None:
                     self._progress(Progress(self._executions, self._estimate(), len(self._failures)))
         except KeyboardInterrupt:
-            if self._deaf is not None:
-                self._deaf.begin()
+            if self._mask is not None:
+                self._mask.begin()
             self._interrupted = True
         complete = self._over and not self._limited and not self._tree.outdated
         return ExhaustiveResult(

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.record.interrupts import ctrl_c_afterwards
+from asyncsim.checking.record.interrupts import interrupts_deferred
 from asyncsim.trace.event import STOPPED
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Tally:
         self._first |= {key: shard.first[key] for key in new}
         for key, times in shard.times.items():
             self._times[key] = self._times.get(key, 0) + times
-        with ctrl_c_afterwards():  # a witness that was begun is written
+        with interrupts_deferred():  # a witness that was begun is written
             for key in new:
                 failure = shard.first[key]
                 ending = None if failure.ending == STOPPED else failure.ending

@@ -16,7 +16,7 @@ from asyncsim.analysis.group import EXAMPLES, FairOrder, findings_of
 from asyncsim.analysis.races import suspect_at
 from asyncsim.analysis.signals import signal_race_at
 from asyncsim.analysis.streams import Streams
-from asyncsim.checking.record.interrupts import ctrl_c_afterwards
+from asyncsim.checking.record.interrupts import interrupts_deferred
 from asyncsim.checking.search.coenabled import SIGNAL_RACE
 from asyncsim.checking.search.ends import NOT_FOLLOWED, OrderComparison, OrderEffect
 from asyncsim.checking.witness.rendezvous import Rendezvous
@@ -153,7 +153,7 @@ class RaceClassifier:
         if not words:
             words = end.error if end.run is None else await failures_in_words(self.judge, end.run)
         ending = None if end.run is None else end.run.ending
-        with ctrl_c_afterwards():  # a witness that was begun is written
+        with interrupts_deferred():  # a witness that was begun is written
             return await self.writer.write_witness(finding.with_(harmful=True, shown=words), end.choices, ending=ending)
 
     async def _coenabled_after(self, sides: tuple[Side, ...], met_races: MetRaces) -> list[str] | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.diagnose.outcome import Judge
-from asyncsim.checking.record.interrupts import Deaf, ctrl_c_afterwards
+from asyncsim.checking.record.interrupts import InterruptMask, interrupts_deferred
 from asyncsim.checking.record.outside import Outside
 from asyncsim.checking.search.sampler import Sampling
 from asyncsim.checking.search.shard import Failure
@@ -209,7 +209,7 @@ async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user'
         findings.append(failure.finding)
         if failure.ending:
             ending = None if failure.ending == STOPPED else failure.ending
-            with ctrl_c_afterwards():  # a witness that was begun is written
+            with interrupts_deferred():  # a witness that was begun is written
                 findings[-1] = await writer.write_witness(failure.finding, failure.choices, ending=ending)
 
     outside = Outside(case.kernel)
@@ -217,11 +217,11 @@ async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user'
     fair = await simulate.aio(case, Fifo(), record="fifo", engine=engine)
     judge = Judge(case)
     judge.set_reference(fair)
-    deaf = Deaf()
+    mask = InterruptMask()
     more = 0
     try:
         explored = await exhaust_parallel.aio(
-            case, judge, budget=budget, jobs=jobs, executor=executor, progress=progress, found=keep, deaf=deaf
+            case, judge, budget=budget, jobs=jobs, executor=executor, progress=progress, found=keep, mask=mask
         )
         plan = stream_plan(fair) if explored.complete and not findings else ()
         if plan:  # what streams do to each other through Python objects is in no relation
@@ -232,7 +232,7 @@ async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user'
         try:
             more = 0 if explored.interrupted else await classify.classify()
         except KeyboardInterrupt:
-            deaf.begin()
+            mask.begin()
             explored = replace(explored, interrupted=True)
         failed = any(finding.harmful for finding in findings)
         describe = exploration_scope if failed or not explored.complete else exhaustion_scope
@@ -242,7 +242,7 @@ async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user'
         findings.append(Finding("hidden-state", why, harmful=True))
         explored, scope = None, "a schedule was run twice"
     finally:
-        deaf.end()
+        mask.end()
     outside.look()
     if outside.changed and not any(finding.kind == "hidden-state" for finding in findings):
         findings.append(outside.finding())

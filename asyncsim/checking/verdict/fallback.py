@@ -7,7 +7,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.record.interrupts import ctrl_c_afterwards
+from asyncsim.checking.record.interrupts import interrupts_deferred
 from asyncsim.checking.search.coenabled import SampledRaces
 from asyncsim.checking.search.exhaust import ExhaustiveSearch
 from asyncsim.checking.search.sampler import PCT_DEPTH, Sampling, mixed_plan
@@ -135,7 +135,7 @@ class Fallback:
             state.interrupt()
         for failure in explored.failures:
             ending = None if failure.ending == STOPPED else failure.ending
-            with ctrl_c_afterwards():  # a witness that was begun is written
+            with interrupts_deferred():  # a witness that was begun is written
                 state.findings.append(await self.writer.write_witness(failure.finding, failure.choices, ending=ending))
         return explored
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.record.interrupts import Deaf
+from asyncsim.checking.record.interrupts import InterruptMask
 from asyncsim.checking.record.stage import Stage, is_compact
 from asyncsim.checking.search.tally import Progress
 
@@ -42,7 +42,7 @@ class CheckState:
         self.stage: Stage | None = None
         self._compact = is_compact(case)
         self._on_progress = on_progress
-        self._mask = Deaf()
+        self._mask = InterruptMask()
 
     @property
     def refuted(self) -> bool:

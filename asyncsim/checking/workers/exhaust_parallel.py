@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.record.interrupts import Deaf
+from asyncsim.checking.record.interrupts import InterruptMask
 from asyncsim.checking.search.dependence import Refinement
 from asyncsim.checking.search.dpor import Prefix
 from asyncsim.checking.search.exhaust import MOST_CUT, ExhaustiveResult, ExhaustiveSearch
@@ -47,7 +47,7 @@ async def exhaust_parallel(  # noqa: PLR0913 - each is a choice of the user's
     executor: Executor | None = None,
     progress: Callable[[Progress], None] | None = None,
     found: Callable[[Failure], Awaitable[None]] | None = None,
-    deaf: Deaf | None = None,
+    mask: InterruptMask | None = None,
 ) -> ExhaustiveResult:
     """Run every inequivalent execution of a case, or as many as the budget allows, by several workers.
 
@@ -66,7 +66,7 @@ async def exhaust_parallel(  # noqa: PLR0913 - each is a choice of the user's
         executor: runs the parts; None: a pool of processes.
         progress: called after every execution here, and after every part elsewhere.
         found: called with each failure of a new kind: before long, and always in the same order.
-        deaf: begins when Ctrl-C comes; whoever gave it ends it. None: a second one is heard when this returns.
+        mask: begins when Ctrl-C comes; the caller ends it. None: a second one interrupts when this returns.
 
     Raises:
         DivergenceError: the kernel did not do the same again under the same schedule.
@@ -75,21 +75,24 @@ async def exhaust_parallel(  # noqa: PLR0913 - each is a choice of the user's
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise MisuseError(f"budget={budget!r}; exhaustive exploration makes at least one execution")
-    own = Deaf()
+    own = InterruptMask()
     try:
         if executor is None and jobs == 1:
-            exploring = ExhaustiveSearch(case, judge, progress=progress, deaf=deaf or own)
-            return await _alone(exploring, budget, found, deaf or own)
+            exploring = ExhaustiveSearch(case, judge, progress=progress, mask=mask or own)
+            return await _alone(exploring, budget, found, mask or own)
         check_not_nested()
         importable_name(case.kernel)
         pool = WorkerPool(jobs, executor, run=run_subtree)
-        return await ParallelSearch(case, judge, pool, progress=progress, found=found, deaf=deaf or own).run(budget)
+        return await ParallelSearch(case, judge, pool, progress=progress, found=found, mask=mask or own).run(budget)
     finally:
         own.end()
 
 
 async def _alone(
-    exploring: ExhaustiveSearch, budget: int, found: Callable[[Failure], Awaitable[None]] | None, deaf: Deaf | None
+    exploring: ExhaustiveSearch,
+    budget: int,
+    found: Callable[[Failure], Awaitable[None]] | None,
+    mask: InterruptMask | None,
 ) -> ExhaustiveResult:
     part = reported = 0
     while True:
@@ -101,8 +104,8 @@ async def _alone(
                 if found is not None:
                     await found(failure)
             except KeyboardInterrupt:
-                if deaf is not None:
-                    deaf.begin()
+                if mask is not None:
+                    mask.begin()
                 explored = replace(explored, interrupted=True)
         if exploring.over or explored.interrupted or part == budget:
             return explored
@@ -116,7 +119,7 @@ class ParallelSearch:
         pool: searches the parts; it is closed in the end.
         parts: into how many the tree is cut; None: so many for each worker.
         first: how many executions are made here before that; None: a few.
-        deaf: begins when Ctrl-C comes; whoever gave it ends it. None: a second one is heard.
+        mask: begins when Ctrl-C comes; the caller ends it. None: a second one interrupts.
 
     """
 
@@ -130,9 +133,9 @@ class ParallelSearch:
         found: Callable[[Failure], Awaitable[None]] | None = None,
         parts: int | None = None,
         first: int | None = None,
-        deaf: Deaf | None = None,
+        mask: InterruptMask | None = None,
     ) -> None:
-        self._deaf = deaf
+        self._mask = mask
         self._case = case
         self._judge = judge
         self._pool = pool
@@ -155,8 +158,8 @@ class ParallelSearch:
     async def run(self, budget: int) -> ExhaustiveResult:
         """Explore until nothing is left, the budget is used up, or Ctrl-C comes."""
         try:
-            here = ExhaustiveSearch(self._case, self._judge, progress=self._progress, deaf=self._deaf)
-            explored = await _alone(here, min(self._first, budget), self._found, self._deaf)
+            here = ExhaustiveSearch(self._case, self._judge, progress=self._progress, mask=self._mask)
+            explored = await _alone(here, min(self._first, budget), self._found, self._mask)
             if here.over or explored.interrupted or explored.executions == budget:
                 return explored
             # What these executions have shown is seen; they will be made again.
@@ -176,8 +179,8 @@ class ParallelSearch:
         return replace(self._seen, complete=complete, estimate=estimate, interrupted=self._interrupted)
 
     def _interrupt(self) -> None:
-        if self._deaf is not None:
-            self._deaf.begin()
+        if self._mask is not None:
+            self._mask.begin()
         self._interrupted = True
         self._progress = None  # who watched may be what interrupted it
 

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from asyncsim.checking.diagnose.outcome import Judge
-from asyncsim.checking.record.interrupts import Deaf
+from asyncsim.checking.record.interrupts import InterruptMask
 from asyncsim.checking.search.sampler import Sampler, mixed_plan, seeded_plan
 from asyncsim.checking.search.shard import Shard
 from asyncsim.checking.search.tally import Tally
@@ -58,7 +58,7 @@ class Exploration:
         self.tally = Tally(WitnessWriter(case, save))
         self.interrupted = False
         self.on_progress: Callable[[Progress], None] | None = None
-        self._deaf = Deaf()
+        self._mask = InterruptMask()
         self._case = case
         self._behaviours = behaviours
         self._runs = 0
@@ -96,7 +96,7 @@ class Exploration:
             else:
                 await spread.run(batches)
         except KeyboardInterrupt:
-            self._deaf.begin()
+            self._mask.begin()
             self.interrupted = True
             self.on_progress = None  # who watched may be what interrupted it
             if spread is not None:
@@ -113,7 +113,7 @@ class Exploration:
         """Close the journal; Ctrl-C is heard again."""
         if self._journal is not None:
             self._journal.close()
-        self._deaf.end()
+        self._mask.end()
 
     def _batches(self, done: list[tuple[int, int]]) -> Iterator[Batch]:
         """Yield what is left to run."""

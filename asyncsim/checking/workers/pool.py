@@ -19,7 +19,7 @@ from itertools import islice
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.record.interrupts import ctrl_c_afterwards
+from asyncsim.checking.record.interrupts import interrupts_deferred
 from asyncsim.checking.workers.batch import PATIENCE, init_worker, run_batch
 from asyncsim.machine.simulate import outside
 from asyncsim.trace.errors import MisuseError
@@ -132,7 +132,7 @@ class Dispatcher:
             try:
                 for batch in again or islice(batches, room):
                     self._again.append(batch)  # until it is under way
-                    with ctrl_c_afterwards():
+                    with interrupts_deferred():
                         self._running[self._pool.submit(batch)] = batch
                         self._again.pop()
             except BrokenExecutor:
@@ -223,7 +223,7 @@ def _undisturbed() -> Iterator[None]:
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
-        with ctrl_c_afterwards():
+        with interrupts_deferred():
             yield
     finally:
         sys.modules["__main__"] = main

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from asyncsim.checking.record.interrupts import Deaf, ctrl_c_afterwards, lasting_deafness
+from asyncsim.checking.record.interrupts import InterruptMask, interrupts_deferred, interrupts_stay_masked
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends this process a signal, as a terminal does")
 
@@ -20,13 +20,13 @@ def ctrl_c():
 
 def test_between_begin_and_end_ctrl_c_is_not_heard():
     before = signal.getsignal(signal.SIGINT)
-    deaf = Deaf()
-    deaf.end()  # of nothing
+    mask = InterruptMask()
+    mask.end()  # of nothing
     for _ in range(2):
-        deaf.begin()
-        deaf.begin()
+        mask.begin()
+        mask.begin()
         ctrl_c()
-        deaf.end()
+        mask.end()
         assert signal.getsignal(signal.SIGINT) is before
         with pytest.raises(KeyboardInterrupt):
             ctrl_c()
@@ -34,15 +34,15 @@ def test_between_begin_and_end_ctrl_c_is_not_heard():
 
 def test_in_a_block_deafness_lasts_to_its_end():
     before = signal.getsignal(signal.SIGINT)
-    deaf = Deaf()
-    with lasting_deafness():
+    mask = InterruptMask()
+    with interrupts_stay_masked():
         with pytest.raises(KeyboardInterrupt):
             ctrl_c()
-        deaf.begin()
-        deaf.end()
+        mask.begin()
+        mask.end()
         ctrl_c()
     assert signal.getsignal(signal.SIGINT) is before
-    with lasting_deafness():
+    with interrupts_stay_masked():
         pass
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -50,10 +50,10 @@ def test_in_a_block_deafness_lasts_to_its_end():
 def test_who_was_deaf_in_a_block_is_so_again_while_the_process_ends():
     program = (
         "import atexit, signal\n"
-        "from asyncsim.checking.record.interrupts import Deaf, lasting_deafness\n"
+        "from asyncsim.checking.record.interrupts import InterruptMask, interrupts_stay_masked\n"
         "atexit.register(lambda: print(signal.getsignal(signal.SIGINT)))\n"  # the last that was registered is first
-        "with lasting_deafness():\n"
-        "    Deaf().begin()\n"
+        "with interrupts_stay_masked():\n"
+        "    InterruptMask().begin()\n"
         "print(signal.getsignal(signal.SIGINT))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=240)  # noqa: S603
@@ -66,7 +66,7 @@ def test_who_was_deaf_in_a_block_is_so_again_while_the_process_ends():
 def test_what_is_short_is_done_first():
     done = []
 
-    @ctrl_c_afterwards()
+    @interrupts_deferred()
     def both():
         ctrl_c()
         done.append(1)
@@ -76,14 +76,14 @@ def test_what_is_short_is_done_first():
     with pytest.raises(KeyboardInterrupt):
         both()
     assert done == [1, 2]
-    with ctrl_c_afterwards():
+    with interrupts_deferred():
         done.append(3)
-    deaf = Deaf()
-    deaf.begin()
-    with ctrl_c_afterwards():
+    mask = InterruptMask()
+    mask.begin()
+    with interrupts_deferred():
         ctrl_c()
     ctrl_c()  # deaf it was, and is
-    deaf.end()
+    mask.end()
     with pytest.raises(KeyboardInterrupt):
         ctrl_c()
 
@@ -93,11 +93,11 @@ def test_another_thread_changes_nothing():
     seen = []
 
     def other():
-        deaf = Deaf()
-        with lasting_deafness(), ctrl_c_afterwards():
-            deaf.begin()
+        mask = InterruptMask()
+        with interrupts_stay_masked(), interrupts_deferred():
+            mask.begin()
             seen.append(signal.getsignal(signal.SIGINT))
-            deaf.end()
+            mask.end()
 
     thread = threading.Thread(target=other, daemon=True)
     thread.start()
