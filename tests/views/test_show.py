@@ -10,7 +10,7 @@ from shown import EVERY, HANG, LATE, RACE, STEER, STREAMS, hostile, large, small
 
 from asyncsim.trace.jsonl import read_trace
 from asyncsim.views.timeline import timeline_of
-from asyncsim.views.timeline_findings import told
+from asyncsim.views.timeline_findings import footer_findings
 from asyncsim.views.timeline_lines import Selection, plain, timeline_lines
 
 
@@ -182,7 +182,7 @@ def test_a_footer_of_another_make_is_told_as_far_as_it_goes():
         {"kind": "wrong-result", "sides": [{"rank": 1, "actor": "1", "call": 1, "op": "return"}]},
         {"kind": "wrong-result", "sides": [{"rank": 1, "actor": "1", "call": 9, "op": "return"}]},
     ]
-    findings = told(trace)
+    findings = footer_findings(trace)
     assert [finding.title for finding in findings] == ["race", "odd", "RAW race", "wrong-result", "wrong-result"]
     assert [finding.steps for finding in findings] == [(), (), (), (35,), ()]
     assert "".join(text for line in timeline_lines(timeline_of(trace), Selection(), width=80) for text, _ in line)
