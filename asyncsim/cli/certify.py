@@ -92,7 +92,7 @@ def accepted_text(found: Certified, kernel: Kernel | None = None) -> str:
 def write_certificate(report: Report, file: Path) -> None:
     """Write the certificate of a report, and say so; or say why there is none.
 
-    What is written has passed the checker, so nobody gets a file that `asyncsim certify` will not take.
+    What is written has passed the checker, so `asyncsim certify` accepts the file.
 
     Args:
         report: of a check.

@@ -42,7 +42,7 @@ def dask_executor(address: str | None) -> Iterator[tuple[Executor, int] | None]:
     """Yield an executor on a Dask cluster and how many threads its workers have; None without an address.
 
     Raises:
-        UsageError: Dask is not installed here, or nobody answers at the address.
+        UsageError: Dask is not installed here, or no scheduler answers at the address.
 
     """
     if address is None:
@@ -143,7 +143,7 @@ def explore_command(  # noqa: PLR0913 - one argument an option
     if resume is not None and len(kernels) * len(options.ranks) > 1:
         raise click.UsageError("--resume is the journal of one exploration; give one kernel and one P")
     if dask is not None and jobs != 1:
-        raise click.UsageError("--jobs and --dask both say who runs the schedules; give one of them")
+        raise click.UsageError("--jobs and --dask both say what runs the schedules; give one of them")
 
     with interrupts_stay_masked(), dask_executor(dask) as cluster:
         executor, workers = (None, jobs) if cluster is None else cluster

@@ -206,7 +206,7 @@ def _unjudged(error: KernelError, kernel: Kernel) -> KernelError:
 
 
 def coloured(text: str) -> str:
-    """Colour the verdict that a report starts with; click drops the colour where nobody can see it."""
+    """Colour the verdict that a report starts with; click drops the colour where it cannot be seen."""
     verdict, gap, rest = text.partition("  ")
     return click.style(verdict, fg=_COLOURS.get(verdict, "green"), bold=True) + gap + rest
 

@@ -92,7 +92,7 @@ class _Guarded(click.Group):
             if author_place(error) is not None:  # click is not for us alone
                 _fail(ctx, raised(error), BAD_INPUT)
             raise
-        except BrokenPipeError:  # the reader of our output left: nothing is wrong, and nobody listens
+        except BrokenPipeError:  # the reader of our output left: nothing is wrong, and nothing more is read
             copy_onto(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(BROKEN_PIPE)
         except AsyncsimError as error:

@@ -30,7 +30,7 @@ LENGTH = 20
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[Progress], None] | None]:
-    """Show a bar while the block runs; yield what moves it, or None where nobody watches.
+    """Show a bar while the block runs; yield what moves it, or None where stderr is not a terminal.
 
     Args:
         title: what is going on.
@@ -189,7 +189,7 @@ def memory_watched(on_progress: Callable[[Progress], None] | None) -> Iterator[C
     """Say on stderr, once, while a check runs, that its runs have become too long for the memory there was at first.
 
     Args:
-        on_progress: is told the progress, too; None: nobody is.
+        on_progress: gets the progress, too.
 
     """
     watch = _MemoryWatch(available())

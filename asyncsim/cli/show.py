@@ -84,7 +84,7 @@ def show_command(  # noqa: PLR0913 - one argument an option
     other: Path | None,
     kernel: str | None,
 ) -> None:
-    """See a recorded run: who does what when, who lets whom pass, and where the race is.
+    """See a recorded run: what each rank does when, which step lets a wait pass, and where the race is.
 
     A long run is shown around its findings; --from and --to choose. A trace is data: nothing is run
     but what you name with --kernel.
@@ -153,7 +153,7 @@ def _other_order(timeline: Timeline, kernel: Kernel) -> Trace:
 
 
 def _print(lines: Iterable[Line]) -> None:
-    """Print the lines, coloured if somebody can see it."""
+    """Print the lines, in colour on a terminal."""
     from rich import console, text  # noqa: PLC0415 - slow to import
 
     out = console.Console(soft_wrap=True, highlight=False, legacy_windows=False)

@@ -41,7 +41,10 @@ MOST_THREADS = 1024
 )  # fmt: skip
 @click.option("--prefix", is_flag=True, help="Put the rank before each line that the script prints.")
 @guest_options(
-    schedule="Which schedule is run.", seed="Of random numbers nobody seeds.", reports="the report", program="its calls"
+    schedule="Which schedule is run.",
+    seed="Of random numbers that the script does not seed.",
+    reports="the report",
+    program="its calls",
 )
 @click.pass_context
 def torchrun_command(  # noqa: PLR0913 - one argument an option

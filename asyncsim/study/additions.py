@@ -1,7 +1,7 @@
 """Proposals that add a wait: for a credit, for all ranks at a barrier, for another stream of the rank.
 
 What is added is a signal of its own for each place, and every wait takes what it waited for from its cell.
-So nobody need count how often a place was passed, neither in loops nor over calls.
+So it does not matter how often a place is passed, in loops or over calls.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _awaited_credits(context: RepairContext) -> Iterator[Proposal]:
 def _signals(context: RepairContext, function: ast.AsyncFunctionDef) -> dict[str, dict[str, None]]:
     """Return the signals that a function notifies or takes by name, each with the cells that the file names.
 
-    The signals that nobody waits for come first.
+    Signals without a wait come first.
     """
     found: dict[str, dict[str, None]] = {}
     waited: set[str] = set()
@@ -111,7 +111,7 @@ def _new_credits(
 
 
 def _pairs(context: RepairContext, one: ast.AsyncFunctionDef, other: ast.AsyncFunctionDef) -> list[tuple[str, str]]:
-    """Return a notify and a wait for each way to say whom: all peers, or one.
+    """Return a notify and a wait for each way to name peers: all of them, or one.
 
     The peer that the lines of the finding name comes first.
     """
@@ -279,7 +279,7 @@ def _parameter_changes(context: RepairContext, functions: Sequence[ast.AsyncFunc
 
 
 def _calls_of(context: RepairContext, function: ast.AsyncFunctionDef) -> list[ast.Call] | None:
-    """Return where a function is called or started; None if it is also handed on, so that nobody knows."""
+    """Return where a function is called or started; None if it is also handed on, so that this is not known."""
     calls, named = [], 0
     for node in ast.walk(context.source.tree):
         if isinstance(node, ast.Name) and node.id == function.name:

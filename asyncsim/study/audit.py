@@ -83,7 +83,7 @@ class PartAudit:
         part: what was taken away.
         kernel_refuted: the kernel as it stands is refuted, so that a proof without the part names the culprit.
         reports: on what was left, over one call and over several.
-        tokens: of the fair run of each, which replays; for who wants to see that nothing goes wrong.
+        tokens: of the fair run of each, which replays it and shows that nothing goes wrong.
         guards: what goes wrong without it and does not with it; empty: nothing.
 
     """
@@ -178,7 +178,7 @@ async def audit(  # noqa: PLR0913 - each is a choice of the user's
     save: Path | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> AuditReport:
-    """Say what each barrier, wait and notify of a kernel guards; and how to repair the kernel if it is refuted.
+    """Find what each barrier, wait and notify of a kernel guards; and how to repair the kernel if it is refuted.
 
     Args:
         kernel: what to audit.

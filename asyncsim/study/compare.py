@@ -1,8 +1,8 @@
 """Two traces side by side: the first step that differs, and what follows from it.
 
 Steps are compared as a file says them, field by field. Two runs of one kernel under two schedules
-differ at once in who acts; what matters then is whose own streams differ, where they first do, and
-from whom each changed value came.
+differ at once in their order of actors; what matters then is which actors' own streams differ, where
+they first do, and which write each changed value came from.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class StreamDifference:
         left: that operation in the first trace; None if its stream ends before.
         right: in the second.
         changes: the fields that differ; of an operation that one of them lacks none.
-        left_source: for a read that got another value, who wrote it in the first trace, in words.
+        left_source: for a read that got another value, the write that it came from in the first trace, in words.
         right_source: in the second.
 
     """
@@ -178,7 +178,7 @@ def _value_differs(one: Event | None, other: Event | None) -> bool:
 
 
 def _with_writers(parting: StreamDifference, left: Trace, right: Trace) -> StreamDifference:
-    """Say from whom a value came that is another one now."""
+    """Add which writes a value came from that differs."""
     one, other = parting.left, parting.right
     if one is None or other is None or not _value_differs(one, other) or one.op.accesses[0].mode != READ:
         return parting

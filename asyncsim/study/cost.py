@@ -72,7 +72,7 @@ class Bound:
     """What no algorithm for a collective can do without, one task a rank.
 
     Each rank's result depends on every rank's input, so news must spread to all: one notify at a time,
-    at best to twice as many with each. The bytes, on an average over the ranks, have to be moved by somebody.
+    at best to twice as many with each. The bytes, on an average over the ranks, have to be moved by some rank.
 
     Args:
         collective: which.
@@ -105,7 +105,7 @@ class Card:
         ranks: what each rank did, over all calls.
         path: the critical path of all calls.
         input_bytes: of one rank in one call: N.
-        bound: of one call; None where nobody knows what collective it is, or a rank runs streams.
+        bound: of one call; None where the collective is not known, or a rank runs streams.
 
     """
 

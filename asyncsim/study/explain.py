@@ -1,6 +1,6 @@
 """The report again, from a trace alone: the findings of its footer, and the analysis made anew from its events.
 
-No kernel is run and no source is read, so this is safe with a file from anybody. It also means that
+No kernel is run and no source is read, so this is safe with any file. It also means that
 nothing is PROVED here: that a kernel depends on nothing but its inputs and its memory is tested by
 running it again. A finding comes from the footer, the analysis or both, and the report names its source.
 """

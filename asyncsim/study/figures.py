@@ -232,7 +232,7 @@ async def _spent(case: Case, engine: Engine, runs: int, clock: Clock, record: st
 
 
 async def _reference(ranks: int, engine: Engine, clock: Clock) -> float:
-    """Return the seconds of a reference run, of a case that nobody has run before, as a check's is."""
+    """Return the seconds of a reference run, of a case that was not run before, as a check's is."""
     case = Case(locate(CHECK_KERNEL), ranks)
     started = clock()
     await simulate.aio(case, Fifo(), record="fifo", engine=engine)

@@ -316,9 +316,9 @@ class _Search:
 
 
 def _keeps_operations(run: Run, before: Run) -> bool:
-    """Say whether a run has as many steps as before, and notifies no more cells of its own ranks.
+    """Return whether a run has as many steps as before, and notifies no more cells of its own ranks.
 
-    What does less is not repaired, but left out: a notify to oneself instead of a peer, a test that nobody passes.
+    What does less is not repaired, but left out: a notify to oneself instead of a peer, a test that never passes.
     """
     if before.ending != COMPLETE:
         return True
@@ -346,7 +346,7 @@ def _cost(attempt: _Attempt) -> tuple[int, int]:
 
 
 def _missing_orders(findings: Sequence[Finding]) -> str:
-    """Say between what and what an order is missing."""
+    """Return between which operations an order is missing, in words."""
     return "; ".join(dict.fromkeys(_missing_order(finding) for finding in findings if finding.hazard))
 
 

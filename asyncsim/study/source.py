@@ -1,7 +1,7 @@
 """The file that a kernel stands in, as text to change: its statements, and the kernel of the changed text.
 
 A changed kernel is made by running the whole changed file as a module of its own, as Python would if the
-file said so. What is judged is therefore exactly what a person has who makes the same change.
+file said so. What is judged is therefore exactly what the same change by hand gives.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 DTYPES = ("int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
 RANKS, SIZE = 3, 2
 MOST_RANKS = 64
-"""More than that nobody reads."""
+"""More than that is not readable."""
 MOST_ELEMENTS = 100_000
 """Nor so many numbers."""
 _SETTING = re.compile(r"\s*(\d{1,9})\s*,\s*(\d{1,9})\s*=\s*(\S+)\s*", re.ASCII)

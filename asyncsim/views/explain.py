@@ -27,9 +27,11 @@ def explanation_text(explained: Explanation, *, width: int = WIDTH, cells: bool 
     calls = count_text(header.calls, "call")
     lines = [f"{heading}  {header.kernel}, P = {header.world.ranks}, {calls}, {header.memory}{edits}"]
     lines += wrapped(explained.scope, width, "  ")
-    for number, (finding, who) in enumerate(zip(explained.findings, explained.said_by, strict=True), 1):
+    for number, (finding, source) in enumerate(zip(explained.findings, explained.said_by, strict=True), 1):
         lines += ["", *finding_lines(number, finding, None, width)]
-        lines.append(f"   {'said by':<8}{who}{'; no run has shown it yet' * (who == ANALYSIS and not finding.harmful)}")
+        lines.append(
+            f"   {'said by':<8}{source}{'; no run has shown it yet' * (source == ANALYSIS and not finding.harmful)}"
+        )
     if explained.notes:
         lines.append("")
         for note in explained.notes:

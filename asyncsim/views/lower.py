@@ -56,24 +56,24 @@ def _title(lowered: Lowered) -> str:
 
 
 def _name(lowered: Lowered) -> str:
-    """Name a kernel as one does who knows the others: ``reduce_scatter:hand``."""
+    """Return the short name of a kernel: ``reduce_scatter:hand``."""
     return lowered.kernel.ref.removeprefix("kernels.")
 
 
 def _sites(lowered: Lowered, steps: Sequence[Primitive]) -> Iterator[str]:
     """Write primitives below the source lines they come from."""
     for (author, actor), run in groupby(steps, lambda step: (step.at[0], step.actor)):
-        who = "" if actor == str(lowered.rank) else f"stream {actor}: "
-        yield f"  {who}{author}  {source_line(lowered.kernel, author)}".rstrip()
+        stream = "" if actor == str(lowered.rank) else f"stream {actor}: "
+        yield f"  {stream}{author}  {source_line(lowered.kernel, author)}".rstrip()
         for inner, within in groupby(run, lambda step: step.at[1:]):
             yield from (f"    inside it {place}" for place in inner)
             yield from (f"      {step.text}" for step in within)
 
 
 def _givers(cell: Credits, rank: int) -> str:
-    """Say who changed a cell, in the order of the run."""
-    who = dict.fromkeys("itself" if giver == rank else f"rank {giver}" for giver, _ in cell.changes)
-    return ", ".join(who) or "-"
+    """Return which ranks changed a cell, in the order of the run."""
+    givers = dict.fromkeys("itself" if giver == rank else f"rank {giver}" for giver, _ in cell.changes)
+    return ", ".join(givers) or "-"
 
 
 def _phase(left: Repeated | None, right: Repeated | None) -> str:

@@ -91,7 +91,7 @@ def finding_title(finding: Finding) -> str:
 
 
 def _counted(finding: Finding) -> str:
-    """Return what a finding counts: pairs of operations, places, or who waits."""
+    """Return what a finding counts: pairs of operations, places, or waiting actors."""
     if finding.kind in ("deadlock", "step-limit"):
         return "actor"
     return "pair" if len(finding.sides) == 2 else "place"  # noqa: PLR2004 - a pair

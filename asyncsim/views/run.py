@@ -1,4 +1,4 @@
-"""What one run showed, in words: the values that came out wrong, or who waits for what."""
+"""What one run showed, in words: the values that came out wrong, or which actor waits for what."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The timeline of a trace: lanes, steps, who waited for whom, and where the findings are.
+"""The timeline of a trace: lanes, steps, which step released which wait, and where the findings are.
 
 A model that knows nothing of how it is shown. The terminal (`timeline_lines`), the page
 (`timeline_page`) and the Perfetto file (`perfetto`) are made from it. A trace is data: no code of the

@@ -1,7 +1,7 @@
 """What memory held at each step, told from the events of a trace alone: no kernel runs.
 
 A trace keeps the data of each step, up to 16 elements in full and more as a digest. So the contents of a
-region are known as far as the steps that wrote it are, and otherwise it is known who wrote them.
+region are known as far as the steps that wrote it are, and otherwise it is known which steps those are.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class RegionContents:
 
     Args:
         data: its elements in row-major order, as far as the trace tells.
-        writers: the steps that wrote them, the latest first; `START` for what nobody wrote.
+        writers: the steps that wrote them, the latest first; `START` for what no step wrote.
 
     """
 
@@ -49,7 +49,7 @@ class RegionContents:
 
 
 def written_by(event: Event) -> Access | None:
-    """Return the access by which a step changes memory for everybody; None if it changes none.
+    """Return the access by which a step changes memory for all ranks; None if it changes none.
 
     Under a memory model that is late that is the landing, not the operation that it belongs to.
     """
@@ -226,7 +226,7 @@ def _without(a: Spans, b: Spans) -> Spans:
 
 
 def _note(known: dict[int, int], common: Spans, spans: Spans, data: bytes) -> None:
-    """Note the bytes of a write that nobody has written since."""
+    """Note the bytes of a write that no step has written since."""
     at = 0
     for low, high in spans:
         for start, stop in common:

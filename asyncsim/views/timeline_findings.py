@@ -1,6 +1,6 @@
 """The findings of a trace's footer, and the steps of the trace that are their sides.
 
-A footer can come from anybody. A field that is missing, or of another type than ours have, is left out.
+A footer can come from anywhere. A field that is missing, or of another type than ours have, is left out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class FooterSide:
     """One side of a finding.
 
     Args:
-        text: who, in which call, what: one line.
+        text: the task, the call and the operation, in one line.
         at: the source line, as far as it is told.
         step: the step of the trace that it is; None if it is none: it was still pending, or is no operation.
 

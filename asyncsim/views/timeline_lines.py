@@ -1,6 +1,6 @@
 """A timeline in lines of text: one column a lane, one line a step, as wide as the reader has room.
 
-The lines are pieces of text with a role each; whoever prints them gives the roles their colours, or none.
+The lines are pieces of text with a role each; the caller gives the roles their colours, or none.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class OrderedOperation:
 
     Args:
         step: its step in the run that the file holds.
-        what: who does what.
+        what: the task and its operation.
         outcome: what it reads, writes or makes of a cell.
 
     """
@@ -163,7 +163,7 @@ def elements_text(data: bytes, dtype: np.dtype[Any]) -> list[str]:
 
 
 def writers_text(timeline: Timeline, seen: RegionContents) -> str:
-    """Say who wrote what a region holds.
+    """Return which steps wrote what a region holds, in words.
 
     Args:
         timeline: of the trace; it names the actors of the steps.

@@ -85,7 +85,7 @@ def beyond_hang(case: Case, trace: Trace) -> Beyond:
 
 
 class _ReplayThenFair:
-    """A recorded schedule, and when that is over everybody in turn."""
+    """A recorded schedule, and after its end every actor in turn."""
 
     def __init__(self, choices: Sequence[str]) -> None:
         self._choices = choices
@@ -112,7 +112,7 @@ def _accepts(poll: Event, data: bytes) -> bool:
     try:
         tile = np.frombuffer(data, region.dtype).reshape(region.shape).copy()
         return bool(poll.op.payload(tile))
-    except (Exception, SystemExit):  # noqa: BLE001 - it is the author's, and this is nobody's turn
+    except (Exception, SystemExit):  # noqa: BLE001 - it is the author's predicate, and no operation of the run
         return False
 
 
@@ -168,10 +168,10 @@ class Symptoms:
 
 
 def unawaited_signals(run: Run) -> list[str]:
-    """Say of each signal that ranks notify at peers, and whose cells nobody waits for or tests, that it is so.
+    """Return a note for each signal that ranks notify at peers, and whose cells no rank waits for or tests.
 
     Args:
-        run: recorded; of one that did not come to its end nothing is said.
+        run: recorded; one that did not come to its end gives no notes.
 
     """
     if run.ending != COMPLETE or run.trace is None:

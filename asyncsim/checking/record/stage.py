@@ -20,7 +20,7 @@ class Stage:
     """A part of a check: a run, or what is done with one.
 
     The choices are those of the run itself, which grow while it goes on. So a step costs nothing for it:
-    who wants to know how far the run is looks at `steps` now and then, from any thread.
+    an observer reads `steps` now and then, from any thread.
 
     Args:
         name: what it is, as it stands behind "in the": "reference run", "analysis", "second run".
@@ -42,7 +42,7 @@ class Stage:
 
     @property
     def where(self) -> str:
-        """Say where the check is: ``in the second run, after 1,234,567 steps``."""
+        """Where the check is: ``in the second run, after 1,234,567 steps``."""
         if self.choices is not None:
             return f"in the {self.name}, after {self.steps:,} step{'' if self.steps == 1 else 's'}"
         return f"in the {self.name}" if self.total is None else f"in the {self.name} of {self.total:,} steps"
@@ -58,7 +58,7 @@ whether a proof reaches farther, which are made where they are short."""
 
 
 def is_compact(case: Case) -> bool:
-    """Say whether the recorded runs of a case are kept in columns; with wires they never are."""
+    """Return whether the recorded runs of a case are kept in columns; with wires they never are."""
     return case.ranks >= COMPACT_RANKS and not model_of(case.memory).late
 
 
