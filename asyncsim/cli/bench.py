@@ -55,7 +55,7 @@ def bench_command(*, quick: bool, markdown: bool, file: Path | None) -> None:
 
 
 def _load() -> str:
-    """Return how many processes wanted a processor in the last minute; a question mark where the system does not count them."""
+    """Return how many processes wanted a processor in the last minute; a question mark where this is not known."""
     try:
         return f"{os.getloadavg()[0]:.1f}"
     except (AttributeError, OSError):  # no such thing on this system
