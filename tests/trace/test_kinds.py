@@ -143,7 +143,7 @@ def made_up(tmp_path_factory):
     path = os.pathsep.join([str(home), str(ROOT / "tests" / "support")])
     process = subprocess.run(
         [sys.executable, "made_up_kind.py"],
-        cwd=home, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False,
+        cwd=home, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False, timeout=240,
     )  # fmt: skip
     assert not process.stderr
     return json.loads(process.stdout)
