@@ -112,7 +112,7 @@ async def test_parts_that_are_lost_are_searched_again(monkeypatch):
 
 
 def test_only_parts_of_an_exhaustive_exploration_can_be_searched():
-    with pytest.raises(TypeError, match="str is no part"):
+    with pytest.raises(TypeError, match="str is not a part"):
         search_subtree(Judge(storing_case()), "batch")
 
 

@@ -66,9 +66,9 @@ async def test_a_part_where_everything_sleeps_is_left_out():
 
 
 async def test_a_narrow_tree_is_not_looked_at_for_ever(monkeypatch):
-    monkeypatch.setattr(splitting, "_LOOKS", 1)
+    monkeypatch.setattr(splitting, "_PROBES_PER_PART", 1)
     assert len(await split(storing_case(), [Prefix(Refinement())], 9)) >= 9
-    monkeypatch.setattr(splitting, "_LOOKS", 0)
+    monkeypatch.setattr(splitting, "_PROBES_PER_PART", 0)
     assert len(await split(storing_case(), [Prefix(Refinement())], 9)) == 1
 
 

@@ -201,7 +201,7 @@ async def test_the_executions_that_count_are_the_behaviours_of_all_schedules(pro
         compared += 1
         exploring = ExhaustiveSearch(case, Judge(case))
         explored = await exploring.run(BUDGET)
-        behaviours = EquivalenceClasses(model_of(memory), exploring._tree.dependence)
+        behaviours = EquivalenceClasses(model_of(memory), exploring.tree.dependence)
         assert explored.behaviours == {behaviours.number_of(ops) for ops in taken}
         assert explored.estimate == explored.inequivalent == explored.executions - explored.redundant
     assert compared > total // 3
@@ -352,7 +352,7 @@ async def test_an_execution_counts_for_each_order_of_what_conflicts(label):
             taken.append(schedules.ops)
         exploring = ExhaustiveSearch(case, Judge(case))
         explored = await exploring.run(BUDGET)
-        classes = {orders_of(ops, exploring._tree.dependence) for ops in taken}
+        classes = {orders_of(ops, exploring.tree.dependence) for ops in taken}
         assert explored.inequivalent == len(classes) if len(taken) < 400 else explored.inequivalent >= len(classes)
 
 

@@ -50,8 +50,8 @@ async def findings(case, texts, runs):
         plan = dict.fromkeys(islice(seeded_plan(text, 0, len(fair.choices)), runs))
         sampling = Sampling(case, judge, WitnessWriter(case, None))
         await sampling.run(iter(plan), len(plan))
-        assert sampling.done == len(plan)
-        found += sampling.findings()
+        assert sampling.tally.done == len(plan)
+        found += sampling.tally.findings()
     return found
 
 

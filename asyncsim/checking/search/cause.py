@@ -4,7 +4,7 @@ Of a run with a wrong result it is the first read that got what it does not get 
 the write that it should have got, or should not have: the two sites of the race behind it. Found 500
 times, in whatever ranks, it is one bug; two races are two. Of a hang it is the sites of the waits.
 
-What a read gets is told from the order of the operations: the last write to what it overlaps, and how
+What a read gets follows from the order of the operations: the last write to what it overlaps, and how
 many adds came after. That is exact where reads and writes go to the same regions, and a fair guess
 where they overlap in part. It is a name for what was found, and decides nothing.
 """
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from asyncsim.trace.op import Op
     from asyncsim.trace.region import Access, Spans
 
-    Who = tuple[str, int]
+    OpId = tuple[str, int]
     """An operation: its actor by name, and which of its operations it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What tells one bug from another.
+    """What distinguishes one bug from another.
 
     Args:
-        key: equal for two failures that are the same bug, as far as can be told.
+        key: equal for two failures that are the same bug, as far as is known.
         sides: the operations where it begins, at most two.
 
     """
@@ -51,7 +51,7 @@ class Cause:
 class _Source(NamedTuple):
     """What a read gets: the last write, if any, and how many adds came after it."""
 
-    write: Who | None
+    write: OpId | None
     adds: int
 
 
@@ -60,10 +60,10 @@ class Causes:
 
     def __init__(self, case: Case) -> None:
         self._case = case
-        self._fair: dict[Who, Event] | None = None
-        self._sources: dict[Who, _Source] = {}
+        self._fair: dict[OpId, Event] | None = None
+        self._sources: dict[OpId, _Source] = {}
 
-    def of(self, finding: Finding, ops: Sequence[Op]) -> Cause:
+    def cause_of(self, finding: Finding, ops: Sequence[Op]) -> Cause:
         """Return the cause of a finding.
 
         Args:
@@ -71,24 +71,24 @@ class Causes:
             ops: the operations of that run, step by step.
 
         """
-        fair = self._known()
+        fair = self._fair_events()
         if finding.kind == STEP_LIMIT:
             return Cause(finding.kind)
         if finding.kind == DEADLOCK:
-            return self._cause(finding, _next(ops, fair))
+            return self._cause(finding, _next_operations(ops, fair))
         if finding.kind == OVERFLOW:
-            return self._cause(finding, list(_numbered(ops))[-1:])
-        hazard, places = self._first_other_read(ops)
-        return self._cause(finding, places, hazard)
+            return self._cause(finding, list(_op_ids(ops))[-1:])
+        hazard, operations = self._first_other_read(ops)
+        return self._cause(finding, operations, hazard)
 
-    def _known(self) -> dict[Who, Event]:
+    def _fair_events(self) -> dict[OpId, Event]:
         """Return the operations of the fair run, which is recorded: only then are the sites known."""
         if self._fair is None:
             trace = drive(self._case, Fifo(), record="fifo").trace
             if trace is None:
                 raise RuntimeError("the run was not recorded")
             ops = [event.op for event in trace.events]
-            self._fair = dict(zip(_numbered(ops), trace.events, strict=True))
+            self._fair = dict(zip(_op_ids(ops), trace.events, strict=True))
             if trace.footer is not None:
                 for event in trace.footer.pending:
                     actor = event.op.actor.name
@@ -96,16 +96,16 @@ class Causes:
             self._sources = {reader: source for reader, source, _ in _reads(ops)}
         return self._fair
 
-    def _cause(self, finding: Finding, places: Sequence[Who], hazard: str = "") -> Cause:
+    def _cause(self, finding: Finding, operations: Sequence[OpId], hazard: str = "") -> Cause:
         """Make a cause of operations; one that the fair run does not have has no site."""
-        fair = self._known()
-        sites = [" in ".join(fair[who].at) if who in fair else "elsewhere" for who in places]
+        fair = self._fair_events()
+        sites = [" in ".join(fair[op_id].at) if op_id in fair else "elsewhere" for op_id in operations]
         if finding.kind == DEADLOCK:
             sites = sorted(set(sites))
-        sides = [Side.of(fair[who], who[1]) for who in places if who in fair]
+        sides = [Side.of(fair[op_id], op_id[1]) for op_id in operations if op_id in fair]
         return Cause(" | ".join([finding.kind, finding.window or "", hazard, *sites]), tuple(sides[:2]))
 
-    def _first_other_read(self, ops: Sequence[Op]) -> tuple[str, list[Who]]:
+    def _first_other_read(self, ops: Sequence[Op]) -> tuple[str, list[OpId]]:
         """Return the first read that gets something else than in the fair run, and the write that it raced with.
 
         And which of the two came too early: WAR if the write did, RAW if the read did.
@@ -122,7 +122,7 @@ class Causes:
         return "", []
 
 
-def _numbered(ops: Sequence[Op]) -> Iterator[Who]:
+def _op_ids(ops: Sequence[Op]) -> Iterator[OpId]:
     counts: dict[str, int] = {}
     for op in ops:
         name = op.actor.name
@@ -130,44 +130,44 @@ def _numbered(ops: Sequence[Op]) -> Iterator[Who]:
         yield name, number
 
 
-def _next(ops: Sequence[Op], fair: dict[Who, Event]) -> list[Who]:
+def _next_operations(ops: Sequence[Op], fair: dict[OpId, Event]) -> list[OpId]:
     """Return what each actor would have done next, if it does as in the fair run; by rank."""
-    done = dict(_numbered(ops))
+    done = dict(_op_ids(ops))
     names = dict.fromkeys(name for name, _ in fair)
-    return [where for name in names if (where := (name, done.get(name, -1) + 1)) in fair]
+    return [following for name in names if (following := (name, done.get(name, -1) + 1)) in fair]
 
 
-def _reads(ops: Sequence[Op]) -> Iterator[tuple[Who, _Source, set[Who]]]:
+def _reads(ops: Sequence[Op]) -> Iterator[tuple[OpId, _Source, set[OpId]]]:
     """Yield each operation that reads, with what it gets and all that wrote before."""
-    written: dict[int, dict[Spans, tuple[int, Who | None, int]]] = {}
-    wrote: set[Who] = set()
+    written: dict[int, dict[Spans, tuple[int, OpId | None, int]]] = {}
+    wrote: set[OpId] = set()
     counts: dict[str, int] = {}
     for step, op in enumerate(ops):
         name = op.actor.name
         number = counts[name] = counts.get(name, -1) + 1
         if not op.accesses:
             continue
-        who = name, number
+        op_id = name, number
         accesses = present_accesses(op, own=False)
         for access in accesses:
             if access.mode == READ:
-                yield who, _source(written.get(access.region.slot, {}), access), wrote
+                yield op_id, _source(written.get(access.region.slot, {}), access), wrote
         for access in accesses:
             if access.mode == READ:
                 continue
             places = written.setdefault(access.region.slot, {})
             if access.mode == WRITE:
-                places[access.region.spans] = (step, who, 0)
-                wrote.add(who)
+                places[access.region.spans] = (step, op_id, 0)
+                wrote.add(op_id)
             else:
                 at, write, adds = places.get(access.region.spans, (-1, None, 0))
                 places[access.region.spans] = (at, write, adds + 1)
 
 
-def _source(places: dict[Spans, tuple[int, Who | None, int]], access: Access) -> _Source:
+def _source(places: dict[Spans, tuple[int, OpId | None, int]], access: Access) -> _Source:
     whole = places.get(access.region.spans) if len(places) == 1 else None
     if whole is not None:
         return _Source(whole[1], whole[2])
-    met = [place for spans, place in places.items() if spans_overlap(spans, access.region.spans)]
-    last = max(met, key=lambda place: place[0], default=(-1, None, 0))
-    return _Source(last[1], sum(adds for _, _, adds in met))
+    overlapping = [place for spans, place in places.items() if spans_overlap(spans, access.region.spans)]
+    last = max(overlapping, key=lambda place: place[0], default=(-1, None, 0))
+    return _Source(last[1], sum(adds for _, _, adds in overlapping))

@@ -1,4 +1,4 @@
-"""Races that an exploration meets: pairs of operations that can both be next.
+"""Races of an exploration: pairs of operations that are coenabled, that is, can both be next.
 
 These are accesses to data that conflict, and changes of a cell that can erase each other. Two of them between which
 nothing happened in an execution can be brought together: do what happened before either of them, and nothing else. So
@@ -46,7 +46,7 @@ class Coenabled:
     Args:
         choices: of an execution that has both.
         first, second: their steps in it.
-        before: the steps that have to come before one of them, as a bit set.
+        before: the steps that happened before one of them, as a bit set.
 
     """
 
@@ -62,7 +62,7 @@ class Coenabled:
 
     @property
     def actors(self) -> tuple[str, str]:
-        """Who they are."""
+        """The actors of the two."""
         return self.choices[self.first], self.choices[self.second]
 
 
@@ -73,7 +73,7 @@ class CoenabledPairs:
         forwards: an actor sees its own writes before they land.
 
     Attributes:
-        pairs: each pair, with where it was met first.
+        pairs: each pair, with where it was coenabled first.
 
     """
 
@@ -85,8 +85,8 @@ class CoenabledPairs:
         """Note the pairs of an execution whose later operation is not among its first `start` steps.
 
         Args:
-            execution: of the execution.
-            start: how many of its steps were looked at before.
+            execution: the execution.
+            start: how many of its steps were examined before.
 
         """
         choices: tuple[str, ...] = ()
@@ -129,7 +129,7 @@ class CoenabledPairs:
         return kind
 
     def _is_forwarded(self, execution: Execution, landing: int, op: Op, access: Access) -> bool:
-        """Say whether an access reads what its own actor has issued: it sees that early, unless it is fetched."""
+        """Return whether an access reads what its own actor has issued: it sees that early, unless it is fetched."""
         wire = execution.ops[landing].actor
         previous = execution.previous[landing]
         return (
@@ -143,7 +143,7 @@ class CoenabledPairs:
 
 
 def _may_erase(a: Op, b: Op) -> bool:
-    """Say whether both change a cell and one of them sets it; two that set it to the same may come in any order."""
+    """Return whether both change a cell and one of them sets it; two that set it to the same may come in any order."""
     if a.cell is None or b.cell is None or a.cell.slot != b.cell.slot or not (changes_cell(a) and changes_cell(b)):
         return False
     if a.kind in EXCHANGING or b.kind in EXCHANGING:

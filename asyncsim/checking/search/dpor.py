@@ -47,12 +47,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is decided at one state.
+    """The choices at one state, by name.
 
     Args:
         chosen: the actor that goes next.
-        done: those whose going next there was explored, or is for others to explore.
-        source_set: those that go next in some execution of this part, the chosen one and done ones included.
+        done: the actors that went next in earlier executions, or do so in another part of the search.
+        source_set: the actors that go next in some execution of this part, chosen and done ones included.
 
     """
 
@@ -63,12 +63,12 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """A part of the tree of schedules: all below some steps, but for what sleeps there.
+    """A subtree of the tree of schedules: all below some steps, but for what sleeps there.
 
     Args:
         refinement: what is known of the case. It decides what sleeps.
         fixed: the steps; nothing else is explored at their states.
-        path: how far a search below them has come, if it was left off; else empty.
+        path: where a search below them was left off; empty: it has not begun.
 
     """
 
@@ -78,16 +78,16 @@ class Prefix:
 
 
 class Node:
-    """A state on the way, and who goes next there.
+    """A state of an execution, and which actors go next there.
 
     Args:
-        ready: who could go, and with which operation, by name.
-        sleep_set: those of them whose going next was explored elsewhere, with their operations.
+        ready: the operations that are ready, by the name of their actor.
+        sleep_set: those that were explored elsewhere.
 
     Attributes:
-        source_set: who has to go next in some execution, in the order in which that was found out.
-        chosen: who goes next in the present one.
-        done: who did in an earlier one.
+        source_set: the actors that go next in some execution, in the order in which that was found out.
+        chosen: the one that goes next in the present execution.
+        done: those that did in earlier ones.
 
     """
 
@@ -101,16 +101,16 @@ class Node:
         self.chosen = ""
 
     def branch_to(self, actors: Iterable[str]) -> None:
-        """Let each of the actors go next in some execution."""
+        """Add actors to the source set."""
         self.source_set += [actor for actor in actors if actor in self.ready and actor not in self.source_set]
 
     def branch_to_one_of(self, actors: Sequence[str]) -> None:
-        """Let any of the actors go next, if none of them does so far; one that is asleep costs nothing."""
+        """Add one of the actors to the source set, if none is in it; one that is asleep costs nothing."""
         if not any(actor in self.source_set for actor in actors):
             self.branch_to(sorted(actors, key=lambda actor: actor not in self.sleep_set)[:1])
 
     def choose_next(self) -> bool:
-        """Choose the next one that is planned and awake; say whether there is one."""
+        """Choose the next actor of the source set that is awake; return whether there is one."""
         self.done.append(self.chosen)
         left = (actor for actor in self.source_set if actor not in self.done and actor not in self.sleep_set)
         self.chosen = next(left, "")
@@ -118,11 +118,11 @@ class Node:
 
     @property
     def branches(self) -> int:
-        """How many branches there are, as far as is known."""
+        """How many branches are known."""
         return sum(actor not in self.sleep_set for actor in self.source_set)
 
     def sleep_set_after(self, dependence: Dependence) -> dict[str, Op]:
-        """Return who stays asleep when the chosen one has gone."""
+        """Return the sleep set after the chosen operation: what does not depend on it."""
         op = self.ready[self.chosen]
         sleepers = {**self.sleep_set, **{actor: self.ready[actor] for actor in self.done}}
         return {actor: other for actor, other in sleepers.items() if not dependence.are_dependent(other, op)}
@@ -152,21 +152,21 @@ class Tree:
         self.coenabled = CoenabledPairs(forwards=self.dependence.forwards)
         self.redundant = self.over = self.outdated = False
         self._is_first = True
-        self._shared_steps = 0  # so many steps were taken apart after an earlier execution
+        self._shared_steps = 0  # the races of so many steps were reversed after an earlier execution
         self._prefix = prefix
         self._prescribed: tuple[Decision, ...] = ()
-        self._prefix_length = 0  # nothing is planned before this step
+        self._prefix_length = 0  # no branch is added before this step
         if prefix is not None:
             self.dependence.refinement = prefix.refinement
             self._prescribed = prefix.fixed + prefix.path
             self._prefix_length = len(prefix.fixed)
 
     def node_at(self, step: int, ready: Sequence[Op]) -> Node | None:
-        """Return the state at this step of the present execution; None once nobody is awake.
+        """Return the node at this step of the present execution; None once all that is ready sleeps.
 
-        All that can come then was explored elsewhere. The execution goes on to its end all the same,
-        with anybody: what is met on the way, a wait that stays blocked above all, may race with steps
-        of the path. (Broken off there, it loses an end state in one of some 10,000 small programs.)
+        All that can come then was explored elsewhere. The execution goes on to its end all the same, with any
+        actor: what it executes, or a wait that stays blocked, may race with steps of the path. (Stopped there,
+        the search loses an end state in one of some 10,000 small programs.)
 
         Args:
             step: from 0.
@@ -184,30 +184,30 @@ class Tree:
         if not awake:
             self.redundant = True
             return None
-        state = Node({op.actor.name: op for op in ready}, sleep_set)
-        state.chosen = self.preferred(awake)
-        state.source_set.append(state.chosen)
-        self.path.append(state)
-        return state
+        node = Node({op.actor.name: op for op in ready}, sleep_set)
+        node.chosen = self.preferred(awake)
+        node.source_set.append(node.chosen)
+        self.path.append(node)
+        return node
 
     def _sleep_set(self) -> dict[str, Op]:
         return self.path[-1].sleep_set_after(self.dependence) if self.path else {}
 
     def _restored_node(self, given: Decision, step: int, ready: Sequence[Op]) -> Node:
-        state = Node({op.actor.name: op for op in ready}, self._sleep_set())
-        state.chosen, state.done, state.source_set = given.chosen, list(given.done), list(given.source_set)
-        missing = [name for name in (state.chosen, *state.done) if name not in state.ready]
+        node = Node({op.actor.name: op for op in ready}, self._sleep_set())
+        node.chosen, node.done, node.source_set = given.chosen, list(given.done), list(given.source_set)
+        missing = [name for name in (node.chosen, *node.done) if name not in node.ready]
         if missing:
-            now = ", ".join(state.ready)
+            now = ", ".join(node.ready)
             raise DivergenceError(f"the same choices led elsewhere: {missing[0]} is not ready; now {now}", step=step)
-        self.path.append(state)
-        return state
+        self.path.append(node)
+        return node
 
     def advance(self, *, waiting: Sequence[Op] = (), cut_short: bool = False) -> bool:
-        """Take the present execution apart and turn to the next one; say whether there is one.
+        """Add the branches that the present execution asks for, and turn to the next one; return whether there is one.
 
         Args:
-            waiting: what stood there at its end and could not go on.
+            waiting: the operations that were blocked at its end.
             cut_short: its last step ended it, while others could have gone on.
 
         """
@@ -231,11 +231,6 @@ class Tree:
         return not self.over
 
     @property
-    def refinement(self) -> Refinement:
-        """What the search knows of the case."""
-        return self.dependence.refinement
-
-    @property
     def rest(self) -> Prefix | None:
         """What is left of the search below its prefix; None if nothing is."""
         if self._prefix is None or self.over:
@@ -243,13 +238,12 @@ class Tree:
         if self._prescribed or not self.path:  # its first execution did not come to its end
             return self._prefix
         path = [
-            Decision(state.chosen, tuple(state.done), tuple(state.source_set))
-            for state in self.path[self._prefix_length :]
+            Decision(node.chosen, tuple(node.done), tuple(node.source_set)) for node in self.path[self._prefix_length :]
         ]
         return Prefix(self._prefix.refinement, self._prefix.fixed, tuple(path))
 
     def _restart(self, *, fresh: bool) -> bool:
-        """Order the steps anew by a dependence that has changed; say whether this execution can still be used."""
+        """Order the steps by the refined dependence; return whether this execution can still be used."""
         if not fresh:  # what was concluded from earlier executions may be wrong
             self.path.clear()
             self.execution.truncate(0)
@@ -258,12 +252,12 @@ class Tree:
             return False
         ops = list(self.execution.ops)
         self.execution.truncate(0)
-        for op, state in zip(ops, self.path, strict=True):  # nobody sleeps in the first execution
-            self.execution.extend(op, tuple(state.ready.values()))
+        for op, node in zip(ops, self.path, strict=True):  # nothing sleeps in the first execution
+            self.execution.extend(op, tuple(node.ready.values()))
         return True
 
     def _reverse_races(self, waiting: Sequence[Op]) -> None:
-        """Plan what the races of the present execution ask for."""
+        """Add the branches that the races of the present execution ask for."""
         self.coenabled.add_execution(self.execution, self._shared_steps)
         for step, op in enumerate(self.execution.ops):
             if can_be_disabled(op):
@@ -278,15 +272,15 @@ class Tree:
 
     @property
     def explored_share(self) -> float:
-        """The share of the tree that lies behind, if all branches of a state are alike (Knuth's assumption)."""
+        """The explored share of the tree, if all branches of a state are alike (Knuth's assumption)."""
         share, part = 0.0, 1.0
-        for state in self.path[self._prefix_length :]:
-            part /= max(state.branches, 1)
-            share += part * len(state.done)
+        for node in self.path[self._prefix_length :]:
+            part /= max(node.branches, 1)
+            share += part * len(node.done)
         return 1.0 if self.over else share
 
     def preferred(self, awake: Sequence[Op]) -> str:
-        """Choose who goes first in a new state: a plain wait, else who has done least, a notify last.
+        """Choose the actor that goes first in a new state: a plain wait, else the least advanced, a notify last.
 
         Any choice is right. With this one a wait passes on as little as it needs, so that few adds
         before it turn out not to have been needed.
@@ -295,7 +289,7 @@ class Tree:
 
         def key(op: Op) -> tuple[bool, int, bool, int]:
             plain = op.kind in WAITING and not op.consume
-            # A landing is as far as who issued it.
+            # A landing counts as its issuer.
             count = counts.get(op.actor.name.partition(">")[0], 0)
             tells = op.kind in NOTIFYING or (op.kind in LANDING and op.cell is not None)
             return not plain, count, tells, op.actor.order
@@ -306,16 +300,16 @@ class Tree:
         return [step for step in steps if self._prefix_length <= step < len(self.path)]
 
     def _branch_towards(self, step: int, past: int, actor: str) -> None:
-        """Before `step`, plan a first step of `past`, at the end of which `actor` goes."""
+        """Before `step`, add an initial of `past`, or `actor` if it is empty."""
         first = list(self.execution.initials(past))
         self.path[step].branch_to_one_of(first or [actor])
 
     def _reverse_before_wait(self, wait: Op, step: int | None) -> None:
-        """Plan what lets a wait pass without one of the operations before it on its cell.
+        """Add branches in which a wait passes without one of the operations before it on its cell.
 
         Args:
             wait: a wait or poll.
-            step: when it passed; None if it still stood there at the end.
+            step: when it passed; None: it was blocked at the end.
 
         """
         execution = self.execution
@@ -344,7 +338,7 @@ class Tree:
                     self.path[other].branch_to([wait.actor.name])
 
     def _wait_passes(self, wait: Op, other: int, certain: int, free: int) -> bool | None:
-        """Say whether a wait passes in the place of step `other`; None: it may, if others come before it.
+        """Return whether a wait passes in the place of step `other`; None: it may, if others come before it.
 
         Args:
             wait: a wait or poll.

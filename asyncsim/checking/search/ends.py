@@ -34,8 +34,8 @@ class EndState:
     """An execution, by its end.
 
     Args:
-        choices: of the execution.
-        run: of it; None if it raises.
+        choices: the names of the actors, step by step.
+        run: the run; None: it raises.
         error: what it raises.
 
     """
@@ -100,7 +100,7 @@ class OrderComparison:
             second: whose goes first in the other order.
 
         Raises:
-            KeyboardInterrupt: Ctrl-C came.
+            KeyboardInterrupt: Ctrl-C was pressed.
 
         """
         before = self.executions
@@ -135,10 +135,10 @@ class OrderComparison:
             self.executions += found.executions
             if found.interrupted:
                 raise KeyboardInterrupt
-            if not exploring.outdated:
+            if not exploring.tree.outdated:
                 raised = [failure for failure in found.failures if failure.ending == STOPPED]
                 return _Followed(found, ends | {each.finding.why: _raised(each) for each in raised})
-            refinement |= exploring.refinement
+            refinement |= exploring.tree.dependence.refinement
         return None
 
     def _note(self, ends: dict[str, EndState], run: Run) -> None:

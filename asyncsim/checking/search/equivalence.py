@@ -1,13 +1,13 @@
 """Equivalence of schedules: which schedules of a case are the same but for the order of what may be exchanged.
 
 Two schedules show the same behaviour if all operations that conflict come in the same order in both:
-Mazurkiewicz, "Trace theory", 1987. Conflict is what `asyncsim.checking.search.dependence` says, which every
-search here uses, but for two kinds of pairs: a wait, and a change of its cell that cannot make it
+Mazurkiewicz, "Trace theory", 1987. Conflict is the dependence relation (`asyncsim.checking.search.dependence`) of every
+search here, but for two kinds of pairs: a wait, and a change of its cell that cannot make it
 false; and two adds to a cell that stays in its range. Where both can go they commute, so swapping them
 leads nowhere else. (Counted, they would give a correct barrier thousands of behaviours: a credit may come
 before its wait or during it.)
 
-A behaviour is told by a number. Each operation gets a hash of its actor, of the operations of that
+A behaviour has a number. Each operation gets a hash of its actor, of the operations of that
 actor before it, and of the sum of the hashes of all earlier operations that conflict with it. A sum
 does not know the order of its parts, and there is a part for every pair, so the hashes are equal
 exactly if the orders are, but for collisions: one in 2^64 a pair of behaviours. No hash of Python's
@@ -75,7 +75,7 @@ class RecordedChoices:
 
 
 def order_matters(dependence: Dependence, a: Op, b: Op) -> bool:
-    """Say whether the order of two operations makes another behaviour.
+    """Return whether another order of two operations is another behaviour.
 
     Args:
         dependence: which operations depend on each other.
@@ -89,7 +89,7 @@ def order_matters(dependence: Dependence, a: Op, b: Op) -> bool:
 
 
 def _passes_by(dependence: Dependence, wait: Op, op: Op) -> bool:
-    """Say whether `op` changes the cell of `wait` and can neither make it false nor be told from after it."""
+    """Return whether `op` changes the cell of `wait` and can neither make it false nor be told from after it."""
     if wait.kind not in WAITING or wait.kind in EXCHANGING or op.cell is None or op.kind in WAITING:
         return False
     if wait.consume and (op.how == SET or op.kind in EXCHANGING):
@@ -98,7 +98,7 @@ def _passes_by(dependence: Dependence, wait: Op, op: Op) -> bool:
 
 
 class EquivalenceClasses:
-    """Gives the runs of one case the numbers of their behaviours.
+    """Numbers the behaviours of the runs of one case.
 
     Operations that conflict with the same others are one *class*. Which classes conflict is worked out
     once; a run then costs a look-up and a short sum for each of its operations.
@@ -125,7 +125,7 @@ class EquivalenceClasses:
         last: dict[Any, int] = {}
         for op in ops:
             cell = op.cell
-            # As `_key` says; written out, because this is done in every step.
+            # As in `_key`; inlined, because this is done in every step.
             if late:
                 if cell is None and not op.accesses:
                     continue
@@ -145,25 +145,25 @@ class EquivalenceClasses:
             for other in conflicts[number]:
                 before += sums[other]
             actor = op.actor
-            who = actor.name if late and actor.wire else actor.order
-            own = last.get(who)
+            actor_key = actor.name if late and actor.wire else actor.order
+            own = last.get(actor_key)
             if own is None:
-                own = self._start(who)
+                own = self._start(actor_key)
             own = ((own ^ before * _ODD) * _ODDER + 1) & _ALL
-            last[who] = own = own ^ own >> 29
+            last[actor_key] = own = own ^ own >> 29
             sums[number] += own
         return _spread(sum(map(_spread, last.values())))
 
-    def _start(self, who: int | str) -> int:
+    def _start(self, actor_key: int | str) -> int:
         """Return the hash of an actor that has done nothing yet."""
-        found = self._starts.get(who)
+        found = self._starts.get(actor_key)
         if found is None:
-            digest = hashlib.sha256(str(who).encode()).digest()
-            found = self._starts[who] = int.from_bytes(digest[:8], "big")
+            digest = hashlib.sha256(str(actor_key).encode()).digest()
+            found = self._starts[actor_key] = int.from_bytes(digest[:8], "big")
         return found
 
     def _class_of(self, op: Op) -> int:
-        """Return the class of an operation that was not met yet in this form, a new one if it needs it."""
+        """Return the class of an operation that was not seen yet in this form, a new one if it needs it."""
         key = _lasting_key(op, late=self._late)
         number = self._classes.get(key)
         if number is None:
@@ -183,7 +183,7 @@ class EquivalenceClasses:
 
 
 def _key(op: Op) -> Any:  # noqa: ANN401 - a key
-    """Return what tells the class of an operation; regions are one object a place, so this is quick."""
+    """Return what determines the class of an operation; regions are one object a location, so this is quick."""
     cell = op.cell
     if cell is None:
         return op.accesses if op.kind not in POLLING else (op.kind, op.accesses)
@@ -191,7 +191,7 @@ def _key(op: Op) -> Any:  # noqa: ANN401 - a key
 
 
 def _late_key(op: Op) -> Any:  # noqa: ANN401 - a key
-    """Return the same where writes land late: there it matters who asks, and what lands."""
+    """Return the same where writes land late: there the actor matters, and what lands."""
     issuer = op.actor.name.partition(">")[0]
     link = op.link if op.kind in LANDING or op.kind in QUIETING else ""
     return (_key(op), op.kind, issuer, op.deferred, op.late, link)

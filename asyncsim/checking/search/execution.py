@@ -51,8 +51,8 @@ class Execution:
             none between. Latest first.
         previous: for each step, the step before it of the same actor; for the first of a stream or
             wire, the one that started or issued it; None for the first of a rank.
-        counts: how many steps each actor has taken.
-        indexes: for each step, how many its actor had taken before it.
+        counts: how many steps of each actor were executed.
+        indexes: for each step, how many of its actor were executed before it.
 
     """
 
@@ -92,11 +92,11 @@ class Execution:
                 self._last[op.actor.name] = previous
 
     def extend(self, op: Op, ready: Sequence[Op] = ()) -> None:
-        """Take a step.
+        """Append a step.
 
         Args:
             op: the operation.
-            ready: what was ready with it: tells who else has come to a meeting.
+            ready: what was ready with it: of a rank-local barrier, its other members.
 
         """
         step = len(self.ops)
@@ -193,11 +193,11 @@ class Execution:
         return value
 
     def _is_seen(self, step: int) -> bool:
-        """Say whether an actor sees the signal that it sent at a step before it lands."""
+        """Return whether an actor sees the signal that it sent at a step before it lands."""
         return self._dependence.forwards and not self._pending.is_queued(self._children[step][-1])
 
     def is_value_uncertain(self, wait: Op) -> bool:
-        """Say whether `cell_value` may be wrong for a wait: it has own changes under way, and the cell is set."""
+        """Return whether `cell_value` may be wrong for a wait: the actor has pending changes, and the cell is set."""
         if wait.cell is None:
             return True
         ops = [self.ops[step] for step in self._steps_at.get(("cell", wait.cell.slot), ())]
@@ -220,10 +220,10 @@ MOST_STORES = 3
 
 
 class PollContents:
-    """What lies in the windows of a case.
+    """What polls see of the windows of a case.
 
     Args:
-        case: the case; its windows start as it says.
+        case: the case; it determines the initial windows.
 
     """
 
@@ -233,40 +233,40 @@ class PollContents:
         self._memory: Memory | None = None
 
     def passes(self, poll: Op, execution: Execution, before: int, after: int = 0, others: int = 0) -> bool | None:
-        """Say whether a poll could pass after these steps; None: it is not known.
+        """Return whether a poll could pass after these steps; None: it is not known.
 
         Args:
             poll: the poll.
             execution: the execution.
-            before: the steps that come first, in their order.
-            after: those that come then.
-            others: more steps, each of which may come or not, also among those in `after`.
+            before: the first steps, in their order.
+            after: those that follow.
+            others: more steps, each of which may be executed or not, also among those in `after`.
 
         """
         first, then, more = (self._deposits(poll, execution, steps) for steps in (before, after, others))
         if first is None or then is None or more is None:
             return None
         if not more:
-            return self._holds(poll, first + then)
+            return self._is_satisfied(poll, first + then)
         free = then + more
         if len(free) > MOST_STORES:
             return True
         tries = (first + list(some) for n in range(len(free) + 1) for some in permutations(free, n))
-        return any(self._holds(poll, deposits) for deposits in tries)
+        return any(self._is_satisfied(poll, deposits) for deposits in tries)
 
-    def _holds(self, poll: Op, deposits: list[Deposit]) -> bool:
+    def _is_satisfied(self, poll: Op, deposits: list[Deposit]) -> bool:
         if self._memory is None:
             self._memory = Memory(self._case.world, self._case.seed)
         return satisfied(poll, self._memory.peek(poll.accesses[0].region, deposits))
 
     def _deposits(self, poll: Op, execution: Execution, steps: int) -> list[Deposit] | None:
-        """Return what these steps leave where the poll looks; None if some of it is not known."""
+        """Return what these steps leave where the poll reads; None if some of it is not known."""
         found: list[Deposit] = []
-        looked = poll.accesses[0].region
-        for step in members(execution.steps_at(("window", looked.slot)) & steps):
+        target = poll.accesses[0].region
+        for step in members(execution.steps_at(("window", target.slot)) & steps):
             op = execution.ops[step]
             for access in op.accesses:
-                if access.mode == READ or not spans_overlap(access.region.spans, looked.spans):
+                if access.mode == READ or not spans_overlap(access.region.spans, target.spans):
                     continue
                 deposit = self._deposit(poll, execution, step, access)
                 if deposit is None:

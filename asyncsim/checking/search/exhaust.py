@@ -1,7 +1,7 @@
 """Exhaustive exploration: one execution of every class of schedules that differ in what they can lead to.
 
 Every execution is a run of its own (stateless search: Godefroid, "Model checking for programming
-languages using VeriSoft", POPL 1997). `asyncsim.checking.search.dpor` says which are left. A wait that
+languages using VeriSoft", POPL 1997). `asyncsim.checking.search.dpor` decides which are left. A wait that
 nothing lets pass is not among the ready operations, so it is never explored as a failed try.
 """
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from asyncsim.checking.diagnose.outcome import Judge
     from asyncsim.checking.record.interrupts import InterruptMask
     from asyncsim.checking.search.coenabled import Coenabled, PairKey
-    from asyncsim.checking.search.dependence import Refinement
     from asyncsim.checking.search.dpor import Prefix
     from asyncsim.machine.case import Case, Run
     from asyncsim.machine.memory import Tile
@@ -54,7 +53,7 @@ class ExhaustiveResult:
         contents: a digest of the outputs and windows of every end state.
         results: a digest of the outputs of every end state.
         failures: the first execution of each kind of failure.
-        races: the pairs of accesses that were seen to race, each with where they meet.
+        races: the pairs of accesses that were seen to race, each with where they were coenabled.
         interrupted: Ctrl-C ended it early.
         endless: how many executions were cut short, since they became much longer than the fair run.
 
@@ -79,7 +78,7 @@ class ExhaustiveResult:
 
     @property
     def redundant(self) -> int:
-        """How many were like another one, or made before all was learnt that tells executions apart."""
+        """How many were like another one, or made before the dependence was fully refined."""
         return self.executions - self.inequivalent
 
     def new_failures(self, other: ExhaustiveResult) -> list[Failure]:
@@ -116,10 +115,13 @@ class ExhaustiveSearch:
     """An exhaustive exploration under way; it can be continued with another budget.
 
     Args:
-        case, judge, on_run, progress: as of `exhaust`.
-        prefix: the part of the schedules that is explored; None: all. Of a part, `rest` tells what is left, and
-            where it learns what its prefix does not know, it is given up, incomplete.
-        mask: begins when Ctrl-C comes; the caller ends it. None: a second Ctrl-C interrupts.
+        case: what is run.
+        judge: finds what is wrong with a run.
+        on_run: called with every run that ended.
+        progress: called after every execution, with the estimate as the total.
+        prefix: the part of the schedules that is explored; None: all. Of a part, `tree.rest` is what is left, and
+            where its dependence is refined it is given up, incomplete: `tree.outdated`.
+        mask: begins when Ctrl-C is pressed; the caller ends it. None: a second Ctrl-C interrupts.
 
     """
 
@@ -142,12 +144,12 @@ class ExhaustiveSearch:
         self._judge = judge
         self._on_run = on_run
         self._progress = progress
-        self._tree = Tree(self._case, prefix)
-        self._walk = TreeScheduler(self._tree)
+        self.tree = Tree(self._case, prefix)
+        self._walk = TreeScheduler(self.tree)
         self._executions = 0
-        self._classes = EquivalenceClasses(model_of(case.memory), self._tree.dependence)
+        self._classes = EquivalenceClasses(model_of(case.memory), self.tree.dependence)
         self._behaviours: set[int] = set()
-        self._over = self._limited = self._interrupted = False
+        self._over = self.limited = self._interrupted = False
         self._ends: set[str] = set()
         self._contents: set[str] = set()
         self._results: set[str] = set()
@@ -155,7 +157,7 @@ class ExhaustiveSearch:
         self._judged: set[str] = set()
 
     async def run(self, budget: int) -> ExhaustiveResult:
-        """Go on until there is nothing left, `budget` executions were made in all, or Ctrl-C comes."""
+        """Go on until there is nothing left, `budget` executions were made in all, or Ctrl-C is pressed."""
         try:
             while not (self._over or self._over_long) and self._executions < budget:
                 waiting, cut_short = await self._execute()
@@ -167,11 +169,11 @@ class ExhaustiveSearch:
             if self._mask is not None:
                 self._mask.begin()
             self._interrupted = True
-        complete = self._over and not self._limited and not self._tree.outdated
+        complete = self._over and not self.limited and not self.tree.outdated
         return ExhaustiveResult(
             self._executions, frozenset(self._behaviours), complete, self._estimate(complete=complete),
             frozenset(self._ends), frozenset(self._contents), frozenset(self._results), tuple(self._failures.values()),
-            dict(self._tree.coenabled.pairs), self._interrupted, self.endless,
+            dict(self.tree.coenabled.pairs), self._interrupted, self.endless,
         )  # fmt: skip
 
     @property
@@ -179,39 +181,19 @@ class ExhaustiveSearch:
         """Whether nothing is left to run, or is worth it: too many executions had to be cut short."""
         return self._over or self._over_long
 
-    @property
-    def outdated(self) -> bool:
-        """Whether it was given up, since it learnt what its prefix does not know."""
-        return self._tree.outdated
-
-    @property
-    def limited(self) -> bool:
-        """Whether a run met the limit of steps."""
-        return self._limited
-
-    @property
-    def rest(self) -> Prefix | None:
-        """What is left of the part that is explored; None if nothing is."""
-        return self._tree.rest
-
-    @property
-    def refinement(self) -> Refinement:
-        """What is known of the case by now."""
-        return self._tree.refinement
-
     def _advance(self, waiting: Sequence[Op], *, cut_short: bool) -> None:
         """Turn to the next execution, and note which behaviour this one was."""
-        ops = list(self._tree.execution.ops)
-        known = self._tree.refinement
-        self._over = not self._tree.advance(waiting=waiting, cut_short=cut_short)
-        if self._tree.refinement != known:  # other executions are told apart now
-            self._classes = EquivalenceClasses(model_of(self._case.memory), self._tree.dependence)
+        ops = list(self.tree.execution.ops)
+        known = self.tree.dependence.refinement
+        self._over = not self.tree.advance(waiting=waiting, cut_short=cut_short)
+        if self.tree.dependence.refinement != known:  # other executions are equivalent now
+            self._classes = EquivalenceClasses(model_of(self._case.memory), self.tree.dependence)
             self._behaviours.clear()
-        if self._tree.path or self._over:  # it was not in vain
+        if self.tree.path or self._over:  # it was not in vain
             self._behaviours.add(self._classes.number_of(ops))
 
     def _estimate(self, *, complete: bool = False) -> int:
-        explored = self._tree.explored_share
+        explored = self.tree.explored_share
         if complete:
             return len(self._behaviours)
         return self._executions if self._over or not explored else max(round(self._executions / explored), 1)
@@ -226,7 +208,7 @@ class ExhaustiveSearch:
             self._add_end(STOPPED, (), ())
             return (), True
         if self._short and run.ending == STEP_LIMIT:
-            self._limited = True
+            self.limited = True
             self.endless += 1
             self._over_long = self.endless >= MOST_CUT
             return (), True
@@ -239,12 +221,12 @@ class ExhaustiveSearch:
         self._add_end(run.ending, outputs, run.windows)
         if self._on_run is not None:
             self._on_run(run)
-        self._limited |= run.ending == STEP_LIMIT
+        self.limited |= run.ending == STEP_LIMIT
         waiting = await self._waiting(run) if run.ending == DEADLOCK else ()
         return waiting, run.ending not in (COMPLETE, DEADLOCK)
 
     async def _waiting(self, run: Run) -> Sequence[Op]:
-        """Return the waits that nobody was there to let pass. Only a recorded run tells them; so repeat it."""
+        """Return the waits that were blocked at the end. Only a recorded run has them; so repeat it."""
         again = await simulate.aio(self._case, Replay(run.choices), record=NAME, engine="direct")
         trace = again.trace
         if trace is None or trace.footer is None:
@@ -253,13 +235,13 @@ class ExhaustiveSearch:
 
     def _note(self, kind: str, finding: Finding, ending: str | None) -> None:
         if kind not in self._failures:
-            choices = tuple(op.actor.name for op in self._tree.execution.ops)
+            choices = tuple(op.actor.name for op in self.tree.execution.ops)
             self._failures[kind] = Failure(finding, choices, NAME, ending or STOPPED)
 
     def _add_end(self, ending: str, outputs: Sequence[str], windows: Sequence[Tile]) -> None:
-        execution = self._tree.execution
+        execution = self.tree.execution
         everything = (1 << len(execution.ops)) - 1
-        cells = [str(execution.cell_value(slot, everything)) for slot in range(len(self._tree.starts))]
+        cells = [str(execution.cell_value(slot, everything)) for slot in range(len(self.tree.starts))]
         result = digest_bytes(" ".join((ending, *outputs)).encode())
         windows_too = digest_bytes(b"".join((result.encode(), *(array.tobytes() for array in windows))))
         self._results.add(result)
@@ -279,7 +261,7 @@ class TreeScheduler:
         self._step = 0
 
     def choose(self, ready: Sequence[Op]) -> Op:
-        """Return what the tree says."""
+        """Choose as the tree does."""
         step = self._step
         state = self._tree.node_at(step, ready)
         chosen = self._tree.preferred(ready) if state is None else state.chosen
@@ -300,7 +282,7 @@ def _listed(ops: Iterable[Op]) -> str:
 
 
 def _same(a: Op, b: Op) -> bool:
-    """Say whether two operations of one world are the same."""
+    """Return whether two operations of one world are the same."""
     if a is b:
         return True
     return _facts(a) == _facts(b)

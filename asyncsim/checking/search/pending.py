@@ -1,4 +1,4 @@
-"""What is under way on an execution: which landings an issue left, and what each of them has to wait for.
+"""Pending writes of an execution: which landings an issue left, and what each of them has to wait for.
 
 The rules L1 to L6 are those of `asyncsim.trace.landing`. Here they are edges from named landings,
 also from those that have landed by now: another schedule may not have them in another order.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Issued:
-    """A landing, who issued it, and the wires it has to wait for."""
+    """A landing, its issuer, and the wires it has to wait for."""
 
     landing: Landing
     actor: str
@@ -120,11 +120,11 @@ class PendingWrites:
         return []
 
     def is_queued(self, wire: str) -> bool:
-        """Say whether a wire carries a signal that its own actor sees no earlier than others."""
+        """Return whether a wire carries a signal that its own actor sees no earlier than others."""
         return self._by_wire[wire].landing.queued
 
     def _holds_back(self, older: _Issued, issued: _Issued, data: list[str]) -> bool:
-        """Say whether one landing has to wait for an older one."""
+        """Return whether one landing has to wait for an older one."""
         one, other = older.landing, issued.landing
         if older.actor != issued.actor:  # L6
             return one.local and one.actor.rank == other.actor.rank and same_place(one, other)

@@ -48,7 +48,7 @@ def mixed_plan(ranks: int, seed: int, steps: int) -> Iterator[str]:
 
 
 def seeded_plan(scheduler: str, seed: int, steps: int) -> Iterator[str]:
-    """Yield one scheduler with one seed after another; the same text each time if it takes none.
+    """Yield one scheduler with one seed after another; the same text each time if it has none.
 
     Args:
         scheduler: as text, with or without arguments: "pct:k=3".
@@ -76,12 +76,12 @@ _MOST_KNOWN = 1024
 
 
 class Sampler:
-    """Judges schedules of one case, each for itself: the same schedule shows the same, whatever came before.
+    """Judges schedules of one case, each for itself: the same schedule shows the same, whatever was run before.
 
     Args:
         case: what is run.
         judge: says what is wrong with a run; it knows the fair one.
-        behaviours: whether to tell which behaviour each run is.
+        behaviours: whether to number the behaviour of each run.
         races: the runs that are made here are searched for races; None: they are not.
 
     """
@@ -95,70 +95,70 @@ class Sampler:
         self._known: dict[str, tuple[list[Finding], bool]] = {}
 
     def run_schedule(self, number: int, text: str) -> Shard:
-        """Run the schedule with this number in the plan, and this text; return the shard of it alone.
+        """Run one schedule; return its shard.
 
         Args:
-            number: from 0.
-            text: of the scheduler.
+            number: of the schedule in the plan, from 0.
+            text: its scheduler.
 
         """
         recorded = self._scheduler(text)
         try:
-            run = drive(self.case, recorded)
+            outcome: Run | KernelError = drive(self.case, recorded)
         except KernelError as error:
-            return self.shard_of(number, text, recorded, error)
-        return self.shard_of(number, text, recorded, run)
+            outcome = error
+        return self.shard_of(number, text, recorded, outcome)
 
     async def run_schedule_in_loop(self, number: int, text: str) -> Shard:
-        """Do the same; trio's other tasks, Ctrl-C and cancellations get their turn before the run.
+        """Run one schedule, after a checkpoint of trio: for other tasks, Ctrl-C and cancellations.
 
         Args:
-            number: from 0.
-            text: of the scheduler.
+            number: of the schedule in the plan, from 0.
+            text: its scheduler.
 
         """
         recorded = self._scheduler(text)
         try:
-            run = await simulate.aio(self.case, recorded, engine="direct", notice=False)
+            outcome: Run | KernelError = await simulate.aio(self.case, recorded, engine="direct", notice=False)
         except KernelError as error:
-            return self.shard_of(number, text, recorded, error)
+            outcome = error
         finally:
             if self._races is not None:
                 self._races.add_run(recorded)
-        return self.shard_of(number, text, recorded, run)
+        return self.shard_of(number, text, recorded, outcome)
 
     def _scheduler(self, text: str) -> RecordedChoices:
         """Make the scheduler; in a run that goes on and on it becomes a fair one."""
         return RecordedChoices(FairAtLast(make(text), 1000 + 4 * self._judge.steps))
 
-    def shard_of(self, number: int, text: str, recorded: RecordedChoices, came: Run | KernelError) -> Shard:
-        """Return the shard of one schedule, of which this came.
+    def shard_of(self, number: int, text: str, recorded: RecordedChoices, outcome: Run | KernelError) -> Shard:
+        """Return the shard of one schedule.
 
         Args:
-            number: from 0.
-            text: of the scheduler.
+            number: of the schedule in the plan, from 0.
+            text: its scheduler.
             recorded: what the scheduler chose.
-            came: the run, or what the kernel raised.
+            outcome: the run, or what the kernel raised.
 
         """
         shard = Shard(number, 1)
         if self._behaviours is not None:
             shard.behaviours = array("Q", [self._behaviours.number_of(recorded.ops)])
-        if isinstance(came, KernelError):
-            finding = Finding("wrong-result", f"the kernel raises under this schedule: {came}", harmful=True)
-            shard.times[_raised(came)] = 1
-            shard.first[_raised(came)] = Failure(finding, tuple(recorded.choices), text, STOPPED)
+        if isinstance(outcome, KernelError):
+            finding = Finding("wrong-result", f"the kernel raises under this schedule: {outcome}", harmful=True)
+            shard.times[_raised(outcome)] = 1
+            shard.first[_raised(outcome)] = Failure(finding, tuple(recorded.choices), text, STOPPED)
             return shard
-        findings, other_bits = self._outcome(came)
+        findings, other_bits = self._judged(outcome)
         shard.other_bits = int(other_bits)
         for finding in findings:
-            cause = self._causes.of(finding, recorded.ops)
+            cause = self._causes.cause_of(finding, recorded.ops)
             found = finding.with_(sides=(*finding.sides, *cause.sides))
             shard.times[cause.key] = 1
-            shard.first[cause.key] = Failure(found, tuple(came.choices), text, came.ending)
+            shard.first[cause.key] = Failure(found, tuple(outcome.choices), text, outcome.ending)
         return shard
 
-    def _outcome(self, run: Run) -> tuple[list[Finding], bool]:
+    def _judged(self, run: Run) -> tuple[list[Finding], bool]:
         """Return what is wrong with a run, and whether its results are right, but in other bits than the fair one's.
 
         The same bits have the same faults, and to compare with a golden costs as much as half a run.
@@ -195,17 +195,16 @@ class Sampling:
         writer: makes the first witness of each failure, at once.
         races: the schedules are searched for races; None: they are not.
 
+    Attributes:
+        tally: what they showed.
+        interrupted: Ctrl-C was pressed.
+
     """
 
     def __init__(self, case: Case, judge: Judge, writer: WitnessWriter, races: SampledRaces | None = None) -> None:
         self.interrupted = False
         self._sampler = Sampler(case, judge, behaviours=False, races=races)
-        self._tally = Tally(writer)
-
-    @property
-    def done(self) -> int:
-        """How many schedules were run."""
-        return self._tally.done
+        self.tally = Tally(writer)
 
     async def run(self, plan: Iterator[str], total: int, progress: Callable[[Progress], None] | None = None) -> None:
         """Run the schedules of `plan`; stop cleanly at Ctrl-C.
@@ -213,21 +212,13 @@ class Sampling:
         Args:
             plan: schedulers as text.
             total: how many the plan has, for the progress.
-            progress: called after each; None: nobody is told.
+            progress: called after each; or None.
 
         """
         try:
             for number, text in enumerate(plan):
-                await self._tally.count_shard(await self._sampler.run_schedule_in_loop(number, text))
+                await self.tally.count_shard(await self._sampler.run_schedule_in_loop(number, text))
                 if progress is not None:
-                    progress(self._tally.progress(total))
+                    progress(self.tally.progress(total))
         except KeyboardInterrupt:
             self.interrupted = True
-
-    def findings(self) -> list[Finding]:
-        """Return one finding for each thing that is wrong, with how often it was seen and where first."""
-        return self._tally.findings()
-
-    def notes(self) -> list[str]:
-        """Return a remark if some results, none of them wrong, are not the fair schedule's bit for bit."""
-        return self._tally.notes()

@@ -1,6 +1,6 @@
-"""Parts: what a stretch of the schedules of an exploration showed, whoever ran them.
+"""Shards: what consecutive schedules of an exploration showed, in whatever process they ran.
 
-A shard travels from a worker to its parent, and into the journal as JSON. Parts joined in the order of
+A shard travels from a worker to its parent, and into the journal as JSON. Shards joined in the order of
 their schedules make the same whole, however the schedules were cut into shards.
 """
 
@@ -110,7 +110,7 @@ class Shard:
         return self.count - min(self.count, self.times.get(DIES, 0))
 
     def join(self, later: Shard) -> None:
-        """Take in what came after."""
+        """Add the shard that follows."""
         self.count += later.count
         self.other_bits += later.other_bits
         for key, times in later.times.items():
@@ -152,7 +152,7 @@ def int_of_json(what: str, made: object, *, least: int = 0, most: int | None = N
 
     Args:
         what: its name, for the message.
-        made: any JSON value; a boolean is no integer.
+        made: any JSON value; a boolean is not an integer.
         least: the least that is right.
         most: the most; None: no bound.
 

@@ -1,4 +1,4 @@
-"""The tally of an exploration: its shards in the order of the plan, so that nothing depends on who ran them.
+"""The tally of an exploration: its shards in the order of the plan, so that nothing depends on where they ran.
 
 How much a sample has not shown: the probability that the next schedule shows a behaviour that none so far showed
 is about the share of schedules whose behaviour was seen exactly once (Good, "The population frequencies of species
@@ -36,7 +36,7 @@ class Progress:
         found: findings so far.
         behaviours: different ones seen so far, about; None where they are not counted.
         unseen: the probability that the next schedule shows a new one, about; None likewise.
-        stage: what a check is doing that tells no schedules; None: schedules are run.
+        stage: what a check is doing besides running schedules; None: schedules are run.
 
     """
 
@@ -56,7 +56,7 @@ class Tally:
 
     Attributes:
         done: how many schedules were counted, and
-        arrived: how many with those whose turn has not come yet.
+        arrived: how many with those that wait for earlier ones.
         judged: how many of the counted did not end their process.
         seen: the behaviours.
 
@@ -76,7 +76,7 @@ class Tally:
         self._next = 0
 
     async def add(self, shard: Shard) -> None:
-        """Take a shard as soon as it is there, and count it as soon as all before it are."""
+        """Add a shard; it is counted as soon as all before it are."""
         self.arrived += shard.count
         self._early[shard.start] = shard
         while (ready := self._early.pop(self._next, None)) is not None:
@@ -84,7 +84,7 @@ class Tally:
             await self.count_shard(ready)
 
     async def count_remaining(self) -> None:
-        """Count what has arrived though something before it is missing: nothing more comes."""
+        """Count what has arrived though something before it is missing: nothing more will."""
         for start in sorted(self._early):
             await self.count_shard(self._early.pop(start))
 
@@ -114,7 +114,7 @@ class Tally:
         return len(self._first)
 
     def progress(self, total: int) -> Progress:
-        """Say how far it is."""
+        """Return the progress."""
         if not self.seen.schedules:
             return Progress(self.arrived, total, self.found)
         return Progress(self.arrived, total, self.found, self.seen.behaviours, self.seen.unseen)
@@ -141,7 +141,7 @@ class Tally:
         return notes
 
 
-KEPT = 1 << 15
+MOST_BEHAVIOURS = 1 << 15
 """So many behaviours are kept; beyond it their numbers are estimates, within about one in a hundred."""
 _BITS = 64
 
@@ -150,18 +150,18 @@ class GoodTuring:
     """The behaviours of a sample.
 
     Args:
-        kept: how many are kept at most.
+        most: how many are kept at most.
 
     """
 
-    def __init__(self, kept: int = KEPT) -> None:
+    def __init__(self, most: int = MOST_BEHAVIOURS) -> None:
         self.schedules = 0
-        self._most = kept
+        self._most = most
         self._shift = 0
         self._again: dict[int, bool] = {}
 
     def add(self, numbers: Iterable[int]) -> None:
-        """Take the behaviours of some schedules, as uniform numbers of 64 bits."""
+        """Add the behaviours of some schedules, as uniform numbers of 64 bits."""
         again = self._again
         limit = 1 << _BITS - self._shift
         for number in numbers:
@@ -196,7 +196,7 @@ class GoodTuring:
         return min(once / self.schedules, 1.0) if self.schedules else 1.0
 
     def summary(self) -> str:
-        """Say it in words."""
+        """Return the estimate in words."""
         about = "" if self.exact else "about "
         number, schedules = self.behaviours, self.schedules
         seen = f"{schedules} schedule{'s' * (schedules != 1)}, {about}{number} behaviour{'s' * (number != 1)}"

@@ -25,7 +25,7 @@ SCHEDULER = "witness"
 
 
 class WitnessWriter:
-    """Gives findings their witness: always as a token, and as a file where a directory is given.
+    """Writes the witness of findings: always as a token, and as a file where there is a directory.
 
     Args:
         case: what is judged.
@@ -42,9 +42,9 @@ class WitnessWriter:
             self.folder.mkdir(parents=True, exist_ok=True)
 
     async def write_witness(self, finding: Finding, choices: Sequence[str], *, ending: str | None = None) -> Finding:
-        """Return the finding with its token and, if a directory was given, its file, which is on disk by then.
+        """Return the finding with its token and, where there is a directory, its file, which is on disk by then.
 
-        What hangs is describe_hang in words: who waits, where, for what, and why for ever.
+        A hang is described: what waits, where, for what, and why for ever.
 
         Args:
             finding: what was found.

@@ -227,7 +227,7 @@ async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user'
         if plan:  # what streams do to each other through Python objects is in no relation
             sampling = Sampling(case, judge, writer)
             await sampling.run(iter(plan), len(plan), None)
-            findings += sampling.findings()
+            findings += sampling.tally.findings()
         classify = RaceClassifier(judge, fair.recorded, writer, findings, explored.races, explored)
         try:
             more = 0 if explored.interrupted else await classify.classify()

@@ -148,11 +148,11 @@ class Fallback:
 
     def _add_results(self, sampling: Sampling) -> None:
         state = self.state
-        state.schedules += sampling.done
+        state.schedules += sampling.tally.done
         if sampling.interrupted:
             state.interrupt()
-        state.findings += sampling.findings()
-        state.notes += sampling.notes()
+        state.findings += sampling.tally.findings()
+        state.notes += sampling.tally.notes()
 
     async def _sample(self, fair: Run, steps: int, explored: str) -> str:
         sampled_races = SampledRaces(self.judge.case, steps)
@@ -163,12 +163,12 @@ class Fallback:
         await self._classify(fair, sampled_races.coenabled.pairs)
         examined = (
             ""
-            if sampled_races.schedules == sampling.done
+            if sampled_races.schedules == sampling.tally.done
             else f", {sampled_races.schedules} of them looked at for races"
         )
         bound = self.judge.case.ranks * steps ** (PCT_DEPTH - 1)
         return (
-            f"one run does not decide; {explored}{sampling.done} schedules were sampled{examined}: every rank starved, "
-            f"then PCT, POS and random in turn (PCT of depth {PCT_DEPTH} meets a bug of that depth once in {bound} "
-            "schedules or more often)"
+            f"one run does not decide; {explored}{sampling.tally.done} schedules were sampled{examined}: "
+            f"every rank starved, then PCT, POS and random in turn (PCT of depth {PCT_DEPTH} meets a bug of that depth "
+            f"once in {bound} schedules or more often)"
         )

@@ -1,7 +1,7 @@
 """The witness of an overflow: a run in which that very cell leaves its range, or wraps and does harm by it.
 
-Everybody is held back in turn, from the start and at the operation that the analysis names, as long as anybody
-else can move. What fails in such a run without that the cell left its range is no witness of it.
+Each actor is held in turn, from the start and at the operation that the analysis names, as long as any other can
+move. A run that fails though the cell stayed in its range is not a witness of it.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ class _Left:
 async def overflow_witness(
     judge: Judge, finding: Finding, disputed: Callable[[], Pairs], begun: Begun | None = None
 ) -> Witness:
-    """Hold everybody in turn until a cell of the finding leaves its range.
+    """Hold each actor in turn until a cell of the finding leaves its range.
 
     Args:
         judge: of the runs of the case.
         finding: an overflow, with examples.
         disputed: makes the pairs whose order may be either.
-        begun: is given the choices of each run when it begins, as by `simulate`.
+        begun: called with the choices of each run when it begins, as by `simulate`.
 
     """
     best = Witness()
-    schedules, met = 0, set()
+    schedules, confirmed = 0, set()
     for actor, index in _held(judge, finding):
         schedules += 1
         scheduler = HeldOperation(actor, index, hold_limit(judge))
@@ -70,15 +70,15 @@ async def overflow_witness(
         for number, (side,) in enumerate(finding.examples):
             left = _left(run, side.region)
             if left is not None:
-                met.add(number)
+                confirmed.add(number)
                 found = await _seen(judge, run, left, disputed)
                 if not best.confirmed or (found.harmful and not best.harmful):
                     best = replace(found, example=number)
-    return replace(best, schedules=schedules, pairs=len(met))
+    return replace(best, schedules=schedules, pairs=len(confirmed))
 
 
 def _held(judge: Judge, finding: Finding) -> list[tuple[str, int]]:
-    """Return whom to hold, and where: at the operations that are named, and everybody from the start."""
+    """Return which actors to hold, and where: at the named operations, and each from the start."""
     named = [(side.actor, side.index) for (side,) in finding.examples]
     return list(dict.fromkeys([*named, *((actor.name, 0) for actor in judge.case.world.actors)]))
 
@@ -102,7 +102,7 @@ def _left(run: Run, cell: str) -> _Left | None:
 
 
 async def overflow_in_run(judge: Judge, finding: Finding, choices: Sequence[str]) -> Finding:
-    """Return an overflow about the operation that overflows in a run, with what that run shows.
+    """Return an overflow finding about the operation that overflows in a run, with what that run shows.
 
     Args:
         judge: of the case.
@@ -121,7 +121,7 @@ async def overflow_in_run(judge: Judge, finding: Finding, choices: Sequence[str]
 
 
 class LeavesRange:
-    """Says of a run whether a cell leaves its range in it, and whether that does harm.
+    """A predicate of runs: whether a cell leaves its range in it, and whether that does harm.
 
     Args:
         judge: of the runs.
@@ -147,7 +147,7 @@ class LeavesRange:
 
 
 async def _seen(judge: Judge, run: Run, left: _Left, disputed: Callable[[], Pairs]) -> Witness:
-    """Say what a run shows in which a cell left its range."""
+    """Return what a run shows in which a cell left its range."""
     kinds = frozenset(finding.kind for finding in judge.findings(run, judge.usual))
     return Witness(
         confirmed=True, harmful=_harm(judge, run, disputed), shown=await _words(judge, run, left),
@@ -156,7 +156,7 @@ async def _seen(judge: Judge, run: Run, left: _Left, disputed: Callable[[], Pair
 
 
 def _harm(judge: Judge, run: Run, disputed: Callable[[], Pairs]) -> bool | None:
-    """Say whether a run fails, by what its cells do and not by the order of a pair."""
+    """Return whether a run fails, by what its cells do and not by the order of a pair."""
     if run.ending == OVERFLOW:
         return True
     if not judge.failures(run):

@@ -1,8 +1,8 @@
 """Schedules that follow a list of choices, but for one pair of operations: brought together, reversed, or held.
 
-A side of a finding says which operation of its actor it is, by number. In another schedule an answer of a
-`test` can make the actor do something else there, and then that is no evidence of the side: what stands
-there must be of the same kind, on the same region, and come from the same line.
+A side of a finding numbers an operation of its actor. In another schedule the result of a `test` can make the
+actor do something else there, and then that is not evidence of the side: the operation there must be of the
+same kind, on the same region, and from the same line.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 _ORDER = attrgetter("actor.order")
 SPINNING = TESTING | POLLING
-"""Who stands before one of these may stand there again and again, so nobody is kept waiting for him."""
+"""An actor may be at one of these again and again, so no other actor is held for it."""
 
 
 class ChoiceList:
-    """Picks, of those who are ready, the one who comes first in a list of choices; when it has ended, in fair turn.
+    """Picks the ready actor that is first in a list of choices; when the list has ended, in fair turn.
 
-    Whoever blocks, or is held, is passed over and catches up as soon as he can.
+    An actor that blocks, or is held, is passed over and catches up as soon as it can.
 
     Args:
         choices: actors by name, step by step.
@@ -57,7 +57,7 @@ class ChoiceList:
         return self._done.get(name, 0)
 
     def index_of_side(self, ready: Sequence[Op], side: Side) -> int | None:
-        """Return the place of a side's operation among those that are ready; None if it is not there.
+        """Return the index of a side's operation among those that are ready; None if it is not there.
 
         Args:
             ready: the operations that are ready, in the order of their actors.
@@ -67,7 +67,7 @@ class ChoiceList:
         return self.index_of_actor(ready, side.actor) if self.executed(side.actor) == side.index else None
 
     def index_of_actor(self, ready: Sequence[Op], name: str) -> int | None:
-        """Return the place of an actor among those that are ready, without looking at all of a thousand.
+        """Return the index of an actor among those that are ready, by bisection: there can be a thousand.
 
         Args:
             ready: the operations that are ready, in the order of their actors.
@@ -88,7 +88,7 @@ class ChoiceList:
 
         Args:
             ready: the operations that are ready.
-            at: the place of the one that is taken.
+            at: the index of the one that is executed.
 
         """
         op = ready[at]
@@ -96,7 +96,7 @@ class ChoiceList:
         return op
 
     def next_index(self, ready: Sequence[Op], held: Sequence[Op] = ()) -> int:
-        """Return the place of the next one.
+        """Return the index of the next one.
 
         Args:
             ready: at least one operation, in the order of actors.
@@ -116,7 +116,7 @@ class ChoiceList:
         return self._fair.pick(ready, held) if at is None else at
 
     def _next_behind(self, ready: Sequence[Op], held: Sequence[str]) -> int | None:
-        """Return the place of the first one in the list who was passed over and can go on now."""
+        """Return the index of the first one in the list that was passed over and can go on now."""
         first, found = len(self._choices), None
         for name, waiting in list(self._behind.items()):
             while waiting and waiting[0][1] < self.executed(name):
@@ -136,9 +136,9 @@ class PairReversal:
         held: the side that is held until the other was executed.
         until: the other.
         patience: so many steps it is held while others move, and then no more.
-        eager: an actor who goes on as far as he can, once `until` was executed, and `held` if it can be; None: nobody.
+        eager: an actor that goes on as far as it can, once `until` was executed, and `held` if it can be; or None.
 
-    `reversed` says that `held` was not executed before `until`.
+    `reversed`: `held` was not executed before `until`.
     """
 
     def __init__(
@@ -160,12 +160,12 @@ class PairReversal:
     def choose(self, ready: Sequence[Op]) -> Op:
         """Choose what the run has next, of the pair the other way round."""
         choices = self._followed
-        op = choices.execute(ready, self._place(ready))
+        op = choices.execute(ready, self._next_of(ready))
         if not self.reversed and choices.executed(self._held.actor) <= self._held.index:
             self.reversed = choices.executed(self._until.actor) > self._until.index
         return op
 
-    def _place(self, ready: Sequence[Op]) -> int:
+    def _next_of(self, ready: Sequence[Op]) -> int:
         choices = self._followed
         if self.reversed and self._eager is not None:
             at = choices.index_of_side(ready, self._held)
@@ -184,7 +184,7 @@ class PairReversal:
 
 
 def run_matches_side(trace: Trace, side: Side) -> bool:
-    """Say whether the operation of a run that a side numbers comes from the side's line, in its call.
+    """Return whether the operation of a run that a side numbers comes from the side's line, in its call.
 
     Args:
         trace: of a run; pending operations count, too.
@@ -198,7 +198,7 @@ def run_matches_side(trace: Trace, side: Side) -> bool:
 
 
 def op_matches_side(op: Op, side: Side) -> bool:
-    """Say whether an operation is of the kind of a side, and on its region, cell or stream.
+    """Return whether an operation is of the kind of a side, and on its region, cell or stream.
 
     Args:
         op: an operation.
@@ -213,14 +213,14 @@ def op_matches_side(op: Op, side: Side) -> bool:
     return side.region in (places or [op.link])
 
 
-_AS_FAIR, _FIRST, _LATE = "as in the fair run", "who is awaited first", "as late as can be"
+_AS_FAIR, _FIRST, _LATE = "as in the fair run", "the awaited one first", "as late as can be"
 HOWS = (_AS_FAIR, _FIRST, _LATE)
 """How two are brought together: while one is held, all others go on as in the fair run until the other has come; or
-the other before all others; or both are held as long as anybody else can move."""
+the other before all others; or both are held as long as any other actor can move."""
 
 
 class Rendezvous:
-    """Brings two actors to their operations, then lets one go first; everybody else as in the fair run.
+    """Brings two actors to their operations, then lets one go first; all others as in the fair run.
 
     Args:
         first, second: the sides; `first` goes before `second`.
@@ -231,7 +231,6 @@ class Rendezvous:
     """
 
     def __init__(self, first: Side, second: Side, fair: Sequence[str], patience: int, *, how: str = HOWS[0]) -> None:
-        """Hold both sides until both stand at the gate."""
         self._sides = (first, second)
         self._followed = ChoiceList(fair)
         self._patience = patience
@@ -248,25 +247,25 @@ class Rendezvous:
         self.met = False
 
     def choose(self, ready: Sequence[Op]) -> Op:
-        """Choose as the fair run did among those that are not held; the two sides when they have met."""
-        return self._followed.execute(ready, self._place(ready))
+        """Choose as the fair run did among those that are not held; then the two sides."""
+        return self._followed.execute(ready, self._next_of(ready))
 
-    def _place(self, ready: Sequence[Op]) -> int:
+    def _next_of(self, ready: Sequence[Op]) -> int:
         if not self._over and not self.met:
-            standing = [at for side in self._sides if (at := self._followed.index_of_side(ready, side)) is not None]
-            held = [ready[at] for at in standing]
+            indexes = [at for side in self._sides if (at := self._followed.index_of_side(ready, side)) is not None]
+            held = [ready[at] for at in indexes]
             free = len(held) < len(ready)
             self._held += bool(held)
             impatient = self._held > self._patience
             if not all(map(self._is_meant, held)):
-                self._over = True  # it did something else: they cannot meet any more
+                self._over = True  # it did something else: they cannot be brought together any more
             elif len(held) == len(self._sides) and not (self._how == _LATE and free and not impatient):
                 self.met = True
                 self._next = list(self._sides)
             elif not free or impatient:
-                self._over = True  # they cannot meet: go on as the fair run did
+                self._over = True  # they cannot be brought together: go on as the fair run did
             else:
-                at = self._sought(ready, held)
+                at = self._awaited_first(ready, held)
                 return self._followed.next_index(ready, held) if at is None else at
         while self._next:
             at = self._followed.index_of_actor(ready, self._next.pop(0).actor)
@@ -274,8 +273,8 @@ class Rendezvous:
                 return at
         return self._followed.next_index(ready)
 
-    def _sought(self, ready: Sequence[Op], held: Sequence[Op]) -> int | None:
-        """Return the place of the one who is awaited, if he goes before all others."""
+    def _awaited_first(self, ready: Sequence[Op], held: Sequence[Op]) -> int | None:
+        """Return the index of the awaited one, if it goes before all others."""
         if self._how != _FIRST or len(held) != 1:
             return None
         side = self._sides[held[0].actor.name == self._sides[0].actor]
@@ -286,7 +285,7 @@ class Rendezvous:
         return None
 
     def _is_meant(self, op: Op) -> bool:
-        """Say whether what stands in the place of a side is its operation; it is looked at once."""
+        """Return whether an operation is that of its side; it is examined once."""
         name = op.actor.name
         if name not in self._meant and op_matches_side(op, next(side for side in self._sides if side.actor == name)):
             self._meant.add(name)
@@ -294,7 +293,7 @@ class Rendezvous:
 
 
 class HeldOperation:
-    """Holds one operation until nobody else can go on.
+    """Holds one operation until no other actor can go on.
 
     Args:
         actor: whose operation is held.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Pairs = Iterable[frozenset[tuple[str, int]]]
 
 PATIENCE = 100
-"""An operation is held while others take so many steps, and twice those of the reference: who spins never ends."""
+"""An operation is held for so many steps of others, and twice those of the reference: a spinning actor never ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Swap:
     second: Side
 
     def inverted(self, choices: Sequence[str]) -> bool:
-        """Say whether in these choices the second was executed, and the first not before it."""
+        """Return whether in these choices the second was executed, and the first not before it."""
         first, second = (step_of_side(choices, side) for side in (self.first, self.second))
         return second is not None and (first is None or second < first)
 
@@ -72,7 +72,7 @@ def step_of_side(choices: Sequence[str], side: Side) -> int | None:
 
 
 def differ_in_pair_alone(one: Sequence[str], other: Sequence[str], swap: Swap) -> bool:
-    """Say whether two runs are the same but for the pair, whose sides follow one another in both.
+    """Return whether two runs are the same but for the pair, whose sides follow one another in both.
 
     Args:
         one: the choices of a run in which the pair is in order.
@@ -89,7 +89,7 @@ def differ_in_pair_alone(one: Sequence[str], other: Sequence[str], swap: Swap) -
 
 
 class FailsByPair:
-    """Says of a run whether it fails in a given way, and by the order of one pair alone.
+    """A predicate of runs: whether it fails in a given way, and by the order of one pair alone.
 
     Args:
         judge: of the runs.
@@ -99,7 +99,7 @@ class FailsByPair:
         ending: how it must end.
         right: its counterpart must not fail at all; else it must fail in another way.
         disputed: makes the pairs whose order may be either, this one among them.
-        doubted: in the place of a side another operation may stand.
+        doubted: another operation may be in the place of a side.
 
     """
 
@@ -135,30 +135,30 @@ class FailsByPair:
         return bool(kinds & self._kinds) and self._by_the_pair(run) and self._is_meant(run)
 
     def _by_the_pair(self, run: Run) -> bool:
-        """Say whether the counterpart does not fail alike, and differs in nothing but what the pair has done."""
+        """Return whether the counterpart does not fail alike, and differs in nothing but what the pair has done."""
         scheduler = self._swap.fair(run.choices, hold_limit(self._judge))
         try:
             other = drive(self._judge.case, scheduler)
         except KernelError:
             return False
-        told = scheduler.reversed and self._tells(self._judge.failures(run), self._judge.failures(other))
-        return told and self._alone(run.choices, other.choices)
+        differs = scheduler.reversed and self._fails_by_order(self._judge.failures(run), self._judge.failures(other))
+        return differs and self._no_other_order_differs(run.choices, other.choices)
 
     def _is_meant(self, run: Run) -> bool:
         swap = self._swap
         return not self._doubted or sides_match_run(run.case, run.choices, (swap.first, swap.second))
 
-    def _tells(self, here: frozenset[str], there: frozenset[str]) -> bool:
+    def _fails_by_order(self, here: frozenset[str], there: frozenset[str]) -> bool:
         return bool(here - there - self._judge.usual) and not (self._right and there - self._judge.usual)
 
-    def _alone(self, choices: Sequence[str], others: Sequence[str]) -> bool:
-        """Say whether the two runs differ in no other order that matters, but for what this pair's has done."""
+    def _no_other_order_differs(self, choices: Sequence[str], others: Sequence[str]) -> bool:
+        """Return whether the two runs differ in no other order that matters, but for what this pair's has done."""
         swap = self._swap
         at = step_of_side(choices, swap.second) or 0
         names = [swap.first.actor, swap.second.actor]
         next_to_it = swap.first.op in WAITING or list(choices[at : at + 2]) == names[::-1]
         if next_to_it and choices[:at] == others[:at] and list(others[at : at + 2]) == names:
-            return True  # what differs after the two is what they have done; who waits in vain comes later
+            return True  # what differs after the two is what they have done; what waits in vain is later
         if self._pairs is None:
             own = frozenset((side.actor, side.index) for side in (swap.first, swap.second))
             self._pairs = [pair for pair in self._disputed() if pair != own]
@@ -166,7 +166,7 @@ class FailsByPair:
 
 
 def sides_match_run(case: Case, choices: Sequence[str], sides: Sequence[Side]) -> bool:
-    """Say whether in a run the sides are the operations that they name, from their lines.
+    """Return whether in a run the sides are the operations that they name, from their lines.
 
     Args:
         case: what was run.
@@ -182,7 +182,7 @@ def sides_match_run(case: Case, choices: Sequence[str], sides: Sequence[Side]) -
 
 
 def orders_agree(one: Sequence[str], other: Sequence[str], pairs: Pairs) -> bool:
-    """Say whether two runs have each of the pairs in the same order, as far as both have executed it.
+    """Return whether two runs have each of the pairs in the same order, as far as both have executed it.
 
     Args:
         one: the choices of a run.

@@ -1,8 +1,8 @@
-"""Witnesses: both orders of two operations, run from the state in which both stand at the gate.
+"""Witnesses: both orders of two operations, run from the state in which both are ready.
 
 A race is only a statement about orders. Its witness is a failing run in which the two sides come the other way
 round than in the fair one, and which does not fail with the two in their order and all else the same. So no
-finding stands on what another one does: not a race, not a credit that can be taken away, not an overflow.
+finding stands on what another one does: not a race, not a credit that another actor can consume, not an overflow.
 """
 
 from __future__ import annotations
@@ -82,18 +82,18 @@ async def race_witness(judge: Judge, finding: Finding, *, exact: bool = False, b
     Args:
         judge: of the runs of the case.
         finding: a race, signal race, unstable wait or order-dependent sum, with examples.
-        exact: every schedule comes to these operations, so it need not be looked whether one came to others, and
-            there are as many pairs as the analysis says. Else all examples are brought together, to count them.
-        begun: is given the choices of each run when it begins, as by `simulate`.
+        exact: every schedule executes these operations, so that need not be examined, and the number of pairs is
+            that of the analysis. Else all examples are brought together, to count them.
+        begun: called with the choices of each run when it begins, as by `simulate`.
 
     """
     best = Witness()
-    schedules = met = 0
+    schedules = confirmed = 0
     for number, (first, second) in enumerate(finding.examples):
         trial = _Trial(judge, finding.kind, Swap(first, second), begun, exact=exact)
         tried = await trial.orders(further=not best.harmful)
         schedules += trial.schedules
-        met += tried.confirmed
+        confirmed += tried.confirmed
         if tried.confirmed and (not best.confirmed or _rank(tried) > _rank(best)):
             best = replace(tried, example=number)
         if best.harmful and exact:
@@ -101,11 +101,11 @@ async def race_witness(judge: Judge, finding: Finding, *, exact: bool = False, b
     if best.harmful is False and exact and finding.pairs > len(finding.examples):
         shown = f"{best.shown} (in {len(finding.examples)} of {finding.pairs} pairs; the others were not run)"
         best = replace(best, harmful=None, shown=shown)
-    return replace(best, schedules=schedules, pairs=finding.pairs if exact else met)
+    return replace(best, schedules=schedules, pairs=finding.pairs if exact else confirmed)
 
 
 def _rank(found: Witness) -> int:
-    """Say how much a witness tells: most of all one that is right in the fair order."""
+    """Return how strong a witness is: most of all one that is right in the fair order."""
     return {False: 0, None: 1, True: 2}[found.harmful] + found.right
 
 
@@ -134,7 +134,7 @@ class _Trial:
         """Make pairs of runs until one shows harm.
 
         Args:
-            further: look for harm; else it is enough that the two can be brought together.
+            further: search for harm; else it is enough that the two can be brought together.
 
         """
         best = Witness()
@@ -170,7 +170,7 @@ class _Trial:
                         yield one, other
 
     def _eager(self) -> list[str | None]:
-        """Return who is let go on first, once the pair was turned round: who may wait for a credit too soon."""
+        """Return the actors to run first, once the pair is reversed: those that may wait for a credit too soon."""
         if self._kind not in ("signal-race", "unstable-wait"):
             return [None]
         sides = self._swap.first, self._swap.second
@@ -198,13 +198,13 @@ class _Trial:
         return _Tried(run.choices, run)
 
     def _is_meant(self, tried: _Tried) -> bool:
-        """Say whether the sides were the operations that they name, from their lines; known of a run with a record."""
+        """Return whether the sides were the operations that they name, from their lines; known of a recorded run."""
         if tried.run is None or tried.run.trace is None:
             return True
         return all(run_matches_side(tried.run.trace, side) for side in (self._swap.first, self._swap.second))
 
     async def _compared(self, one: _Tried, other: _Tried) -> Witness:
-        """Say what the order of the pair does: `one` has that of the fair run, `other` the other."""
+        """Return what the order of the pair does: `one` has that of the fair run, `other` the other."""
         judge = self._judge
         here, there = (self._failures(tried) for tried in (one, other))
         if there - here - judge.usual:
@@ -219,7 +219,7 @@ class _Trial:
         if judge.digests(one.run) == judge.digests(other.run):
             return _same_outputs(one.run, other.run)
         shown = DIFFER if here else f"{DIFFER}, each within the tolerance"
-        # The one that the fair schedule does not give: its replay shows the difference.
+        # The one that differs from the fair run: its replay shows the difference.
         return _of(one.run if judge.is_reference(other.run) else other.run, shown, harmful=True)
 
     def _failures(self, tried: _Tried) -> frozenset[str]:
@@ -235,12 +235,12 @@ class _Trial:
 
 
 async def failures_in_words(judge: Judge, run: Run, beside: frozenset[str] | None = None) -> str:
-    """Say in words what a failing run shows.
+    """Return in words what a failing run shows.
 
     Args:
         judge: of the case.
         run: one that fails.
-        beside: failures that are not told; None: those of the fair run.
+        beside: failures that are left out; None: those of the fair run.
 
     """
     findings = judge.findings(run, judge.usual if beside is None else beside)
@@ -249,7 +249,7 @@ async def failures_in_words(judge: Judge, run: Run, beside: frozenset[str] | Non
 
 async def _words(finding: Finding, run: Run) -> str:
     if finding.kind == DEADLOCK:
-        # Witnesses run without a recorder; the one that hangs runs again with it, to say who waits, and why for ever.
+        # Witnesses run without a recorder; the one that hangs runs again with it, for what waits, and why for ever.
         return f"it hangs after {len(run.choices)} steps: {describe_hang(run.case, finding, run.choices).why}"
     return finding.why if finding.kind == "wrong-result" else f"{finding.kind}: {finding.why}"
 

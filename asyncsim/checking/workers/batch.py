@@ -1,6 +1,6 @@
-"""Batches: schedules as work for another process, which knows nothing but what the batch says.
+"""Batches: schedules as work for another process, which knows nothing but the batch.
 
-A kernel travels by its name and the hash of its source; no code does. Whoever runs a batch loads the
+A kernel travels by its name and the hash of its source; no code does. A worker that runs a batch loads the
 kernel for itself and refuses one with another source.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from asyncsim.machine.kernel import Kernel
 
 PATIENCE = 60.0
-"""Seconds that workers which were told to stop may take for the schedule they are at."""
+"""Seconds that workers that have to stop may spend on their current schedule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class CaseSpec:
     """What all batches of one exploration share.
 
     Args:
-        kernel: its name, as `locate` takes it.
+        kernel: its name, for `locate`.
         source: the hash of its source file.
         ranks, calls, memory, seed: of the case.
-        behaviours: whether to tell behaviours apart.
-        journal: the file that takes what is found at once, if it can be reached; or None.
+        behaviours: whether to number behaviours.
+        journal: the file that records what is found at once, if it can be reached; or None.
         max_steps, edits: of the case.
 
     """
@@ -113,15 +113,15 @@ def init_worker(stop: Event) -> None:
 
 
 def _end_with_parent(stop: Event, *, every: float = 1.0, patience: float = PATIENCE) -> None:
-    """End this process when its parent is gone, killed perhaps, or was not obeyed for long: nobody else would."""
+    """End this process when its parent is gone, killed perhaps, or has waited for long: nothing else would."""
     from multiprocessing import parent_process  # noqa: PLC0415 - of pool processes alone
     from multiprocessing.connection import wait  # noqa: PLC0415
 
     parent = parent_process()
     if parent is not None:
-        told = 0.0
-        while told <= patience and not wait([parent.sentinel], every):
-            told += every * stop.is_set()
+        waited = 0.0
+        while waited <= patience and not wait([parent.sentinel], every):
+            waited += every * stop.is_set()
         end_process(1)  # not sys.exit: the main thread is at a schedule, or waits for a batch that never comes
 
 
@@ -140,7 +140,7 @@ def check_not_nested() -> None:
 
 
 def run_batch(batch: Batch) -> Shard:
-    """Run a batch, here; return its shard, which is a shorter one if the pool was told to stop.
+    """Run a batch, here; return its shard, which is a shorter one if the pool has to stop.
 
     Raises:
         MisuseError: the kernel cannot be found here, or has another source.
@@ -173,7 +173,7 @@ def judge_of(spec: CaseSpec) -> Judge:
 
 
 def stop_requested() -> bool:
-    """Say whether the pool of this process is to stop."""
+    """Return whether the pool of this process is to stop."""
     return bool(_stops) and _stops[0].is_set()
 
 

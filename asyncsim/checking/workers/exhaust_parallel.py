@@ -1,8 +1,8 @@
 """Exhaustive exploration by several workers, each below another prefix.
 
-Rounds: every part is searched for so many executions; then come what is left of them, and, if these
+Rounds: every part is searched for so many executions; then what is left of them, and, if these
 are few, they are cut again. What a round does depends on what the one before showed and on nothing
-else, so who was faster does not matter.
+else, so it does not matter which worker was faster.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ async def exhaust_parallel(  # noqa: PLR0913 - each is a choice of the user's
     one process alone. How many executions are made is not: above the cut every operation that
     is awake is tried, a wait before and after adds that it does not need, too; more of them turn out to be redundant;
     the first are made again. That depends on `jobs`, as do the schedules that show the failures, and what is seen if
-    the budget ends it; not on who runs them. Where an overflow or an exception ends a run early, what had
-    come by then may differ: that it happens is told.
+    the budget ends it; not on which processes run them. Where an overflow or an exception ends a run early, what was
+    executed by then may differ, but not that it happens.
 
     Args:
         case: what is run.
@@ -156,7 +156,7 @@ class ParallelSearch:
         )  # fmt: skip
 
     async def run(self, budget: int) -> ExhaustiveResult:
-        """Explore until nothing is left, the budget is used up, or Ctrl-C comes."""
+        """Explore until nothing is left, the budget is used up, or Ctrl-C is pressed."""
         try:
             here = ExhaustiveSearch(self._case, self._judge, progress=self._progress, mask=self._mask)
             explored = await _alone(here, min(self._first, budget), self._found, self._mask)
@@ -165,7 +165,7 @@ class ParallelSearch:
             # What these executions have shown is seen; they will be made again.
             self._seen, self._repeated = replace(explored, endless=0), explored.executions
             self._open = [(Prefix(Refinement()), explored.estimate)]
-            refinement = here.refinement
+            refinement = here.tree.dependence.refinement
             while (now := await self._explore(refinement, budget)) != refinement:
                 refinement = now
                 self._repeated = self._seen.executions
@@ -182,7 +182,7 @@ class ParallelSearch:
         if self._mask is not None:
             self._mask.begin()
         self._interrupted = True
-        self._progress = None  # who watched may be what interrupted it
+        self._progress = None  # the observer may be what interrupted it
 
     async def _explore(self, refinement: Refinement, budget: int) -> Refinement:
         """Explore all from the start; return what was learnt if that is more than was known, which ends it early."""
@@ -214,7 +214,7 @@ class ParallelSearch:
         self._open = [(part, max(total // len(parts), 1)) for part in parts]
 
     async def _search(self, parts: list[Prefix], share: int) -> None:
-        """Search each of the parts for so many executions, and take what they show, in their order."""
+        """Search each of the parts for so many executions, and add what they show, in their order."""
         batches = [Subtree(self._spec, number, ("",), part, share) for number, part in enumerate(parts)]
         self._round = {}
         spread = Dispatcher(self._pool, self._receive)
@@ -232,7 +232,7 @@ class ParallelSearch:
 
     async def _receive(self, part: Shard) -> None:
         if not isinstance(part, SubtreeResult):
-            raise TypeError(f"{type(part).__name__} is nothing that a search below a prefix returns")
+            raise TypeError(f"{type(part).__name__} is not the result of a search below a prefix")
         self._round[part.start] = part
         if self._progress is not None:
             done = self._seen.executions + sum(searched.count for searched in self._round.values())
@@ -249,7 +249,7 @@ class ParallelSearch:
             await self._report_failure(failure)
 
     async def _report_failure(self, failure: Failure) -> None:
-        """Tell a failure; Ctrl-C meanwhile does not keep the other parts from being taken."""
+        """Report a failure; after Ctrl-C meanwhile the other parts are added all the same."""
         if self._found is not None:
             try:
                 await self._found(failure)

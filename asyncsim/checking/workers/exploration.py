@@ -37,7 +37,7 @@ class Exploration:
         scheduler, save, resume, behaviours: as of `asyncsim.checking.verdict.explore.explore`.
 
     Attributes:
-        interrupted: Ctrl-C came.
+        interrupted: Ctrl-C was pressed.
         on_progress: called with the progress.
 
     """
@@ -62,7 +62,7 @@ class Exploration:
         self._case = case
         self._behaviours = behaviours
         self._runs = 0
-        steps = max(len(fair.choices), 1)  # a scheduler that asks for it takes no 0
+        steps = max(len(fair.choices), 1)  # a scheduler that has this argument refuses 0
         seed = case.seed
         self._plan = mixed_plan(case.ranks, seed, steps) if scheduler is None else seeded_plan(scheduler, seed, steps)
         self._most = max(1, min(_BATCH, _BATCH_STEPS // steps))
@@ -98,7 +98,7 @@ class Exploration:
         except KeyboardInterrupt:
             self._mask.begin()
             self.interrupted = True
-            self.on_progress = None  # who watched may be what interrupted it
+            self.on_progress = None  # the observer may be what interrupted it
             if spread is not None:
                 await spread.collect_after_stop()
             await self.tally.count_remaining()
@@ -134,7 +134,7 @@ class Exploration:
             at = stop
 
     async def _receive(self, shard: Shard) -> None:
-        """Take a shard that another process has made."""
+        """Add a shard of another process."""
         if self._journal is not None:
             self._journal.add(shard)
         await self.tally.add(shard)

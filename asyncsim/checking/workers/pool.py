@@ -43,7 +43,7 @@ def cores() -> int:
 
 
 class WorkerPool:
-    """Who runs batches.
+    """The workers that run batches.
 
     Args:
         jobs: how many at a time.
@@ -92,11 +92,11 @@ class WorkerPool:
 
     @property
     def owned(self) -> bool:
-        """Whether the workers can be told to stop."""
+        """Whether the workers are processes of ours, which can be stopped."""
         return self._lent is None
 
     def stop(self) -> None:
-        """Tell the workers to end after the schedule that they are at."""
+        """Stop the workers after their current schedule."""
         if self._stop is not None:
             self._stop.set()
 
@@ -113,13 +113,13 @@ class Dispatcher:
 
     Args:
         pool: runs them.
-        take: gets each shard as soon as it is there, in any order.
+        receive: called with each shard as soon as it is there, in any order.
 
     """
 
-    def __init__(self, pool: WorkerPool, take: Callable[[Shard], Awaitable[None]]) -> None:
+    def __init__(self, pool: WorkerPool, receive: Callable[[Shard], Awaitable[None]]) -> None:
         self._pool = pool
-        self._take = take
+        self._receive = receive
         self._running: dict[Future[Shard], Batch] = {}
         self._again: deque[Batch] = deque()
         self._deaths: dict[int, int] = {}
@@ -144,7 +144,7 @@ class Dispatcher:
                 await self._recover()
 
     async def collect_after_stop(self) -> None:
-        """Take what is done already, and what the workers have done of the rest when they are told to stop."""
+        """Stop the workers; receive what is done already, and what they have done of the rest."""
         self._pool.stop()
         for future in self._running:
             future.cancel()
@@ -160,7 +160,7 @@ class Dispatcher:
                 return sorted(done, key=lambda future: self._running[future].start)
 
     async def _collect(self, done: list[Future[Shard]]) -> bool:
-        """Take the shards of what is done; say whether a worker died. What it was at stays under way."""
+        """Receive the shards of what is done; return whether a worker died. Its batch stays in `_running`."""
         died = False
         for future in done:
             try:
@@ -169,7 +169,7 @@ class Dispatcher:
                 died = True
                 continue
             del self._running[future]
-            await self._take(shard)
+            await self._receive(shard)
         return died
 
     async def _recover(self) -> None:
@@ -197,13 +197,13 @@ class Dispatcher:
                 self._running = {future: batch}
                 (done,) = await self._next_done()
                 self._running = {}
-                await self._take(done.result())
+                await self._receive(done.result())
             except BrokenExecutor:
                 self._pool.renew()
             else:
                 return
         if len(batch.texts) == 1:
-            await self._take(batch.fatal_shard())
+            await self._receive(batch.fatal_shard())
             return
         for half in batch.halves():
             await self._run_alone(half)
@@ -216,7 +216,7 @@ def _undisturbed() -> Iterator[None]:
     A new process would import the main module of this one: the command line, a whole test runner, or
     a script that then explores once more. Batches need nothing of it. And it keeps the mask of signals.
     This process does not hear Ctrl-C in between: one that was half started would complain of it. The mask
-    alone does not see to that, as any other thread takes the signal, too.
+    alone does not suffice, as any other thread receives the signal, too.
     """
     masks = hasattr(signal, "pthread_sigmask")
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]) if masks else set()

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from asyncsim.machine.simulate import Engine
     from asyncsim.trace.op import Op
 
-_LOOKS = 8
-"""So many states are looked at for each part that is wanted, at most: a narrow tree is not worth more."""
+_PROBES_PER_PART = 8
+"""So many states are probed for each part that is wanted, at most: a narrow tree is not worth more."""
 
 
 async def split(case: Case, parts: Sequence[Prefix], wanted: int) -> list[Prefix]:
@@ -52,15 +52,15 @@ async def split(case: Case, parts: Sequence[Prefix], wanted: int) -> list[Prefix
     """
     done: set[Prefix] = set()
     current = list(parts)
-    looks = wanted * _LOOKS
-    while len(current) < wanted and looks > 0 and not done.issuperset(current):
+    probes = wanted * _PROBES_PER_PART
+    while len(current) < wanted and probes > 0 and not done.issuperset(current):
         level: list[Prefix] = []
         for number, part in enumerate(current):
             enough = len(level) + len(current) - number >= wanted
-            if part in done or enough or looks <= 0:
+            if part in done or enough or probes <= 0:
                 level.append(part)
                 continue
-            looks -= 1
+            probes -= 1
             smaller = await _cut(case, part)
             if len(smaller) == 1 and not part.path:
                 done.update(smaller)  # a whole execution
@@ -72,18 +72,18 @@ async def split(case: Case, parts: Sequence[Prefix], wanted: int) -> list[Prefix
 async def _cut(case: Case, part: Prefix) -> list[Prefix]:
     """Return a part for each way on from the first state below it that has several; one, if there is none."""
     tree = Tree(case, part)
-    look = _Look(tree, len(part.fixed), narrow=not part.path)
+    probe = _Probe(tree, len(part.fixed), narrow=not part.path)
     with suppress(_ReachedError, KernelError):
-        await simulate.aio(case, look, engine="direct")
-    fixed = [*part.fixed, *(Decision(state.chosen) for state in tree.path[len(part.fixed) : look.at])]
-    if look.asleep:
+        await simulate.aio(case, probe, engine="direct")
+    fixed = [*part.fixed, *(Decision(node.chosen) for node in tree.path[len(part.fixed) : probe.at])]
+    if probe.asleep:
         return []
-    if look.fork is None:
+    if probe.fork is None:
         return [Prefix(part.refinement, tuple(fixed))]
-    state = look.fork
+    node = probe.fork
     gone = list(part.path[0].done) if part.path else []
     parts = []
-    for actor in _awake(state):
+    for actor in _awake(node):
         if actor in gone:
             continue
         path = part.path[1:] if part.path and actor == part.path[0].chosen else ()
@@ -92,18 +92,18 @@ async def _cut(case: Case, part: Prefix) -> list[Prefix]:
     return parts
 
 
-def _awake(state: Node) -> list[str]:
-    """Return who is awake at a state, the chosen one first: a search under way there has come to it."""
+def _awake(node: Node) -> list[str]:
+    """Return the actors that are awake at a state, the chosen one first: a search that was left off has come to it."""
     return sorted(
-        (actor for actor in state.ready if actor not in state.sleep_set), key=lambda actor: actor != state.chosen
+        (actor for actor in node.ready if actor not in node.sleep_set), key=lambda actor: actor != node.chosen
     )
 
 
 class _ReachedError(Exception):
-    """What was looked for is reached: the run need not go on."""
+    """The run has reached a fork: it need not go on."""
 
 
-class _Look(TreeScheduler):
+class _Probe(TreeScheduler):
     """A scheduler that goes along a prefix, and on as long as there is one way only.
 
     Args:
@@ -128,12 +128,12 @@ class _Look(TreeScheduler):
     def choose(self, ready: Sequence[Op]) -> Op:
         """Return the only way, or raise."""
         if self._step == self.at:
-            state = self._tree.node_at(self._step, ready)
-            if state is None:
+            node = self._tree.node_at(self._step, ready)
+            if node is None:
                 self.asleep = True
                 raise _ReachedError
-            if not self._narrow or len(_awake(state)) > 1:
-                self.fork = state
+            if not self._narrow or len(_awake(node)) > 1:
+                self.fork = node
                 raise _ReachedError
             self.at += 1
         return super().choose(ready)
@@ -195,7 +195,7 @@ def run_subtree(batch: Batch) -> Shard:
 
 
 def search_subtree(judge: Judge, batch: Batch, *, on_run: Callable[[Run], None] | None = None) -> SubtreeResult:
-    """Search a part here, with a judge that is here; a shorter one if the pool was told to stop.
+    """Search a part here, with a judge that is here; a shorter one if the pool has to stop.
 
     Args:
         judge: of the case.
@@ -207,7 +207,7 @@ def search_subtree(judge: Judge, batch: Batch, *, on_run: Callable[[Run], None] 
 
     """
     if not isinstance(batch, Subtree):
-        raise TypeError(f"{type(batch).__name__} is no part of an exhaustive exploration")
+        raise TypeError(f"{type(batch).__name__} is not a part of an exhaustive exploration")
     try:
         return _search(judge, batch, on_run, engine="direct")
     except DivergenceError as error:
@@ -220,7 +220,7 @@ async def _search(
     batch: Subtree,
     on_run: Callable[[Run], None] | None,
     *,
-    engine: Engine,  # noqa: ARG001 - who calls this plainly says that no loop is needed
+    engine: Engine,  # noqa: ARG001 - a plain call needs no event loop
 ) -> SubtreeResult:
     exploring = ExhaustiveSearch(judge.case, judge, on_run, _stop_if_told, batch.prefix)
     found = await exploring.run(batch.budget)
@@ -229,8 +229,8 @@ async def _search(
         found.executions,
         explored=found,
         limited=exploring.limited,
-        rest=exploring.rest,
-        refinement=exploring.refinement,
+        rest=exploring.tree.rest,
+        refinement=exploring.tree.dependence.refinement,
     )
 
 
