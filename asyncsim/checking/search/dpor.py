@@ -291,8 +291,8 @@ class Tree:
             plain = op.kind in WAITING and not op.consume
             # A landing counts as its issuer.
             count = counts.get(op.actor.name.partition(">")[0], 0)
-            tells = op.kind in NOTIFYING or (op.kind in LANDING and op.cell is not None)
-            return not plain, count, tells, op.actor.order
+            late = op.kind in NOTIFYING or (op.kind in LANDING and op.cell is not None)
+            return not plain, count, late, op.actor.order
 
         return min(awake, key=key).actor.name
 

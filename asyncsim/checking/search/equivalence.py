@@ -89,7 +89,7 @@ def order_matters(dependence: Dependence, a: Op, b: Op) -> bool:
 
 
 def _passes_by(dependence: Dependence, wait: Op, op: Op) -> bool:
-    """Return whether `op` changes the cell of `wait` and can neither make it false nor be told from after it."""
+    """Return whether `op` changes the cell of `wait` and neither makes it false nor differs from after it."""
     if wait.kind not in WAITING or wait.kind in EXCHANGING or op.cell is None or op.kind in WAITING:
         return False
     if wait.consume and (op.how == SET or op.kind in EXCHANGING):
