@@ -65,17 +65,11 @@ def certify_command(ctx: click.Context, file: Path, *, name: str | None) -> None
             reject = click.style("REJECTED", fg="red", bold=True)
             click.echo(f"{reject}  {file} proves nothing about {kernel.ref}: {denied}")
             ctx.exit(REJECTED)
-    click.echo(accepted_text(found, kernel))
+    click.echo(_accepted_text(found, kernel))
 
 
-def accepted_text(found: Certified, kernel: Kernel | None = None) -> str:
-    """Return what an accepted certificate certifies, in words; `kernel` is known to issue its operations.
-
-    Args:
-        found: what the checker accepted.
-        kernel: None: it was not run to compare its operations.
-
-    """
+def _accepted_text(found: Certified, kernel: Kernel | None = None) -> str:
+    """Return what an accepted certificate certifies, of a kernel that was run and issues its operations, if any."""
     calls = f"{found.calls} call{'s' if found.calls > 1 else ''}"
     about = f"{found.kernel} (source {found.source}), {calls}, inputs of seed {found.seed}"
     return (

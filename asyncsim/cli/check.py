@@ -87,7 +87,7 @@ def check_command(  # noqa: PLR0913 - one argument an option
             raise click.UsageError(
                 "--all judges a corpus, each case as it is meant; give it no kernel or --certificate"
             )
-        ctx.exit(show_field(seed=options.seed, as_json=options.json))
+        ctx.exit(_show_field(seed=options.seed, as_json=options.json))
     if not kernels:
         raise click.UsageError(
             "which kernel? Give one: asyncsim check reduce_scatter:builtin (asyncsim list shows all)"
@@ -127,7 +127,7 @@ NOTHING = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
-class FormJudged:
+class _JudgedForm:
     """One form of one case, and what was found in it.
 
     Args:
@@ -161,32 +161,26 @@ class FormJudged:
         }  # fmt: skip
 
 
-def judge_field(seed: int = 0) -> Iterator[FormJudged]:
+def judge_field(seed: int = 0) -> Iterator[_JudgedForm]:
     """Judge both forms of every case of ``kernels.field``, in order."""
     for case in importlib.import_module("kernels.field").CASES:
         report = _check(case, case.buggy, seed)
         said = f"{report.findings} {report.notes}"
         harmful = [finding for finding in report.findings if finding.harmful and case.expected.matches(finding)]
         right = report.verdict == REFUTED and bool(harmful) and case.words in said
-        yield FormJudged(case.number, case.title, "buggy", str(case.expected), report, right)
+        yield _JudgedForm(case.number, case.title, "buggy", str(case.expected), report, right)
         report = _check(case, case.fixed, seed)
         right = report.verdict == case.proof and not report.findings
-        yield FormJudged(case.number, case.title, "fixed", NOTHING, report, right)
+        yield _JudgedForm(case.number, case.title, "fixed", NOTHING, report, right)
 
 
 def _check(case: Any, kernel: Kernel, seed: int) -> Report:  # noqa: ANN401 - a FieldCase, which stands outside the package
     return check(kernel, ranks=case.ranks, calls=case.calls, memory=case.memory, seed=seed)
 
 
-def show_field(*, seed: int = 0, as_json: bool = False) -> int:
-    """Judge the corpus, print it, and return the exit status: 0 if every form is as expected.
-
-    Args:
-        seed: as of `asyncsim.check`.
-        as_json: print a JSON list of the forms, instead of a table.
-
-    """
-    forms: list[FormJudged] = []
+def _show_field(*, seed: int = 0, as_json: bool = False) -> int:
+    """Judge the corpus, print it, and return the exit status: 0 if every form is as expected."""
+    forms: list[_JudgedForm] = []
     for judged in judge_field(seed):
         forms.append(judged)
         if not as_json and not judged.right:
@@ -199,7 +193,7 @@ def show_field(*, seed: int = 0, as_json: bool = False) -> int:
     return int(not all(judged.right for judged in forms))
 
 
-def _rows(forms: list[FormJudged]) -> list[tuple[str, ...]]:
+def _rows(forms: list[_JudgedForm]) -> list[tuple[str, ...]]:
     pairs = zip(forms[::2], forms[1::2], strict=True)
     return [
         (buggy.number, buggy.title, buggy.expected, f"{buggy.report.verdict}: {buggy.found}", fixed.report.verdict)
@@ -207,7 +201,7 @@ def _rows(forms: list[FormJudged]) -> list[tuple[str, ...]]:
     ]
 
 
-def _counts(forms: list[FormJudged]) -> str:
+def _counts(forms: list[_JudgedForm]) -> str:
     buggy, fixed = forms[::2], forms[1::2]
     one_run = sum(a.report.one_run and b.report.one_run for a, b in zip(buggy, fixed, strict=True))
     proved = sum(judged.report.verdict == PROVED for judged in fixed)

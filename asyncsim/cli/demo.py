@@ -112,7 +112,7 @@ def cell_text(report: Report) -> str:
 
 
 def as_expected(report: Report) -> bool:
-    """Say whether a report is what its kernel is known to give.
+    """Return whether a report is what its kernel is known to give.
 
     What a kernel is known to give is meant for two calls; of these, one call may show any or none,
     but nothing else.

@@ -38,13 +38,8 @@ def _jobs(ctx: click.Context, param: click.Parameter, value: str) -> int:  # noq
 
 
 @contextmanager
-def dask_executor(address: str | None) -> Iterator[tuple[Executor, int] | None]:
-    """Yield an executor on a Dask cluster and how many threads its workers have; None without an address.
-
-    Raises:
-        UsageError: Dask is not installed here, or no scheduler answers at the address.
-
-    """
+def _dask_executor(address: str | None) -> Iterator[tuple[Executor, int] | None]:
+    """Yield an executor on a Dask cluster and how many threads its workers have; None without an address."""
     if address is None:
         yield None
         return
@@ -145,7 +140,7 @@ def explore_command(  # noqa: PLR0913 - one argument an option
     if dask is not None and jobs != 1:
         raise click.UsageError("--jobs and --dask both say what runs the schedules; give one of them")
 
-    with interrupts_stay_masked(), dask_executor(dask) as cluster:
+    with interrupts_stay_masked(), _dask_executor(dask) as cluster:
         executor, workers = (None, jobs) if cluster is None else cluster
 
         def judge(kernel: Kernel, ranks: int, progress: Callable[[Progress], None] | None) -> Report:

@@ -154,7 +154,7 @@ class _Judging:
         return f"not judged  {kernel.ref}, P = {ranks}: {word}: {str(error).partition(_REPLAY)[0]}"
 
     def close(self, cases: int) -> None:
-        """Say what was not judged, and print what is printed at the end."""
+        """Report what was not judged, and print the JSON if it is asked for."""
         missing = cases - len(self._reports) - self._not_judged
         if missing:
             ended = f"interrupted {self._where}".rstrip()
@@ -165,7 +165,6 @@ class _Judging:
 
     @property
     def status(self) -> int:
-        """The exit status."""
         if any(report.refuted for report in self._reports):
             return 1
         if self._failed:
@@ -175,13 +174,12 @@ class _Judging:
 
 
 def _short_line(report: Report) -> str:
-    """Return a verdict in a line: what was judged, and what was found."""
     found = "; ".join(map(finding_title, report.findings))
     return f"{report.verdict}  {case_text(report.case, report.models)}{f': {found}' if found else ''}"
 
 
 def refuses(error: AsyncsimError) -> bool:
-    """Say whether a kernel, or a declaration or composite of its, says itself that it is not made for this P."""
+    """Return whether a kernel, or a declaration or composite of its, says itself that it is not made for this P."""
     cause = error.__cause__
     if cause is None or isinstance(cause, RefusedError):
         return not isinstance(error, KernelError) or cause is not None
@@ -190,7 +188,7 @@ def refuses(error: AsyncsimError) -> bool:
 
 
 def _unjudged(error: KernelError, kernel: Kernel) -> KernelError:
-    """Say under which schedule a kernel raised. One that was used wrongly has to be mended, not replayed."""
+    """Add under which schedule a kernel raised, unless it has to be mended before it can be replayed."""
     trace = error.trace
     if trace is None or isinstance(error.__cause__, MisuseError):
         return error

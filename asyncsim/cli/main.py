@@ -118,7 +118,7 @@ def _interrupted(error: KeyboardInterrupt) -> tuple[str, int]:
 
 
 def _fail(ctx: click.Context, message: str, status: int) -> NoReturn:
-    """Say what failed, and leave. What came out of a file cannot steer the terminal."""
+    """Print what failed, and exit. What came out of a file cannot steer the terminal."""
     message = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in message)
     click.echo(f"asyncsim: {message}", err=True)
     ctx.exit(status)

@@ -49,7 +49,7 @@ def _files_of(kernel: Kernel) -> list[Path]:
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Say whether two paths lead to one file, which need not exist yet."""
+    """Return whether two paths lead to one file, which need not exist yet."""
     if os.path.exists(one) and os.path.exists(other):  # noqa: PTH110 - Path.exists raises if a name is too long
         return one.samefile(other)
     return os.path.realpath(one) == os.path.realpath(other)

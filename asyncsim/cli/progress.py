@@ -62,12 +62,11 @@ class _Bar:
         self._live: Live | None = None
 
     def move(self, now: Progress) -> None:
-        """Take how far it is; shown a little later."""
+        """Update the progress; it is shown a little later."""
         with self._lock:
             self._pace.update(now, time.monotonic())
 
     def show(self) -> None:
-        """Show how far it is now."""
         now = time.monotonic()
         if self._live is None:
             if now - self._pace.began < DELAY:
@@ -116,7 +115,7 @@ class Pace:
         self._before = 0
 
     def update(self, now: Progress, when: float) -> None:
-        """Take how far it is; the pace is counted from the beginning of a stage, or from the first schedule told.
+        """Update the progress; the pace is counted from the beginning of a stage, or from the first schedule reported.
 
         Args:
             now: how far it is.
@@ -186,7 +185,7 @@ def clock(seconds: float) -> str:
 
 @contextmanager
 def memory_watched(on_progress: Callable[[Progress], None] | None) -> Iterator[Callable[[Progress], None]]:
-    """Say on stderr, once, while a check runs, that its runs have become too long for the memory there was at first.
+    """Warn on stderr, once, when the runs of a check become too long for the memory that was free at first.
 
     Args:
         on_progress: gets the progress, too.
@@ -214,7 +213,7 @@ class _MemoryWatch:
         self.stage: Stage | None = None
 
     def check(self) -> None:
-        """Say it, if it is time."""
+        """Warn, once, if the memory will not be enough."""
         stage, free = self.stage, self.free
         if stage is None or free is None:
             return

@@ -130,7 +130,7 @@ def pypto_command(  # noqa: PLR0913 - one argument an option
 
 
 def _misplaced(ctx: click.Context, arguments: Sequence[str], ended: Ended) -> str:
-    """Say it if a script left as argparse does, and was given what may have been meant for asyncsim."""
+    """Return a hint where argparse ended a script that was given an option of asyncsim."""
     ours = {option for parameter in ctx.command.params for option in parameter.opts if option.startswith("--")}
     found = [argument for argument in arguments if argument.partition("=")[0] in ours]
     if ended != Ended(BAD_INPUT) or not found:
@@ -168,7 +168,6 @@ def _refuted(judged: _Judged, calls: int) -> bool:
 
 
 def _text(judged: _Judged, command: _Command) -> str:
-    """Return both verdicts in words."""
 
     def text(report: Report) -> str:
         return coloured(report_text(report, width=width(), replay=command.replay))

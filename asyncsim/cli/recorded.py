@@ -83,7 +83,7 @@ def _named_line(ref: str, recorded: str) -> str:
 
 
 def _of_script(ref: str, recorded: str, ranks: int) -> str:
-    """Say how a record is replayed if a command ran a script for it; a name in a file may be that of a kernel, too."""
+    """Return how a record is replayed if a command ran a script for it; a name in a file may be a kernel's, too."""
     script, _, name = ref.rpartition(":")
     if not script.endswith(".py"):
         return ""
@@ -99,7 +99,7 @@ def case_fields(recorded: Recorded) -> dict[str, Any]:
 
 
 def warn_if_changed(recorded: Recorded) -> None:
-    """Say on stderr that the kernel is not the recorded one, if that is so."""
+    """Warn on stderr if the kernel is not the recorded one."""
     if recorded.source_changed:
         ref = recorded.kernel.ref
         text = f"the source of {ref} has changed since the run was recorded; following it as far as it agrees"

@@ -153,7 +153,6 @@ def _other_order(timeline: Timeline, kernel: Kernel) -> Trace:
 
 
 def _print(lines: Iterable[Line]) -> None:
-    """Print the lines, in colour on a terminal."""
     from rich import console, text  # noqa: PLC0415 - slow to import
 
     out = console.Console(soft_wrap=True, highlight=False, legacy_windows=False)

@@ -186,7 +186,7 @@ def _declaration_changes(context: RepairContext, start: int) -> tuple[Change, ..
 
 
 def _creates_kernel(context: RepairContext, call: ast.Call) -> bool:
-    """Say whether a call makes the kernel, or a variant of it, or a kernel with the same program."""
+    """Return whether a call makes the kernel, or a variant of it, or a kernel with the same program."""
     program = context.source.program
     if call in program.decorator_list:
         return True
@@ -201,7 +201,6 @@ def _names(context: RepairContext) -> dict[str, Any]:
 
 
 def _list_additions(context: RepairContext, node: ast.expr) -> Iterator[Change]:
-    """Yield the changes that add `NEW` to a list."""
     start, end = context.source.span(node)
     if isinstance(node, ast.List | ast.Tuple) and node.elts:
         last = context.source.span(node.elts[-1])[1]

@@ -228,7 +228,7 @@ async def _audit_parts(
     save: Path | None,
     progress: Callable[[Progress], None] | None,
 ) -> None:
-    """Take every part away in turn."""
+    """Remove every part in turn, and check what is left."""
     parts = await parts_of(audited.report.case, fine=fine)
     for part in parts:
         row = PartAudit(part, kernel_refuted=audited.refuted)
@@ -265,7 +265,6 @@ async def _check(case: Case, save: Path | None, *, memory: str) -> Report:
 
 
 async def _fair_token(case: Case) -> str:
-    """Return the token of the fair run of a case."""
     try:
         run = await simulate.aio(case, Fifo(), record="fifo", engine="direct")
     except KernelError as error:
@@ -313,7 +312,6 @@ def _call_of_failure(finding: Finding, report: Report) -> str:
 
 
 def _folder(part: SyncPart) -> str:
-    """Name the folder of a part's witnesses."""
     return "".join(sign if sign.isalnum() or sign in "._" else "-" for sign in str(part.edit))
 
 

@@ -187,7 +187,6 @@ def _with_writers(parting: StreamDifference, left: Trace, right: Trace) -> Strea
 
 
 def _last_writer(events: Sequence[Event], read: Event) -> str:
-    """Name the last write to what was read, before it was."""
     region = read.op.accesses[0].region
     for number in range((read.step or 0) - 1, -1, -1):
         event = events[number]

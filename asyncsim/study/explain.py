@@ -128,7 +128,7 @@ def explain(survey: Survey) -> Explanation:
 
 
 def _extent(steps: int) -> str:
-    """Say how far a trace that is not whole is explained; steps are numbered from 0."""
+    """Return how far a trace that is not whole is explained; steps are numbered from 0."""
     return f"it is explained up to step {steps - 1}" if steps else "it has no step that could be explained"
 
 

@@ -247,7 +247,7 @@ async def _check(ranks: int, engine: Engine, clock: Clock) -> float:
 
 
 async def _in_turn(rounds: int, *measures: Callable[[], Awaitable[float]]) -> list[list[float]]:
-    """Take each measure once a round, so that whatever disturbs the machine disturbs all alike."""
+    """Run each measure once a round, so that whatever disturbs the machine disturbs all alike."""
     return [[await measure() for measure in measures] for _ in range(rounds)]
 
 

@@ -336,7 +336,6 @@ def _changes(named: Sequence[Proposal]) -> list[Change]:
 
 
 def _kind(proposed: Sequence[Proposal]) -> str:
-    """Return the dearest kind of some proposals."""
     return max((proposal.kind for proposal in proposed), key=KINDS.index)
 
 

@@ -79,7 +79,7 @@ class Statement:
         return cast("int", self.node.end_lineno)
 
     def contains_line(self, line: int) -> bool:
-        """Say whether a line is one of its own."""
+        """Return whether a line is one of its own."""
         return self.first <= line <= self.last
 
 
@@ -154,7 +154,7 @@ class Source:
         raise UnreadableError("its program is not an async function of its file")
 
     def is_nested(self, function: ast.AsyncFunctionDef) -> bool:
-        """Say whether a function stands inside the program, and sees its names."""
+        """Return whether a function stands inside the program, and sees its names."""
         return function is not self.program and function in ast.walk(self.program)
 
     def statements(self, function: ast.AsyncFunctionDef) -> Iterator[Statement]:
@@ -172,7 +172,7 @@ class Source:
                     yield from self._statements(inner, (found, *parents))
 
     def _stands_alone(self, statement: Statement) -> bool:
-        """Say whether nothing else is on its lines but a comment."""
+        """Return whether nothing else is on its lines but a comment."""
         before = self.text[self._starts[statement.first - 1] : self.span(statement.node)[0]]
         after = self.text[self.span(statement.node)[1] : self._starts[statement.last]]
         alone = not before.strip() and after.lstrip()[:1] in ("", "#") and after.endswith("\n")
@@ -297,12 +297,11 @@ class Source:
 
 
 def overlap(changes: Sequence[Change]) -> bool:
-    """Say whether two of some changes take away the same text, or one adds inside what the other takes."""
+    """Return whether two of some changes take away the same text, or one adds inside what the other takes."""
     return any(second.start < first.end for first, second in pairwise(sorted(changes)))
 
 
 def _blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """Yield the blocks of a compound statement."""
     for name in ("body", "orelse", "finalbody"):
         yield getattr(node, name, [])
     for handler in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):

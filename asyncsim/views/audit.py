@@ -56,7 +56,7 @@ def audit_text(audited: AuditReport, *, width: int = WIDTH) -> str:
 
 
 def _standing(audited: AuditReport, width: int) -> Iterator[str]:
-    """Say how the kernel stands before anything is taken away."""
+    """Return how the kernel stands before anything is taken away."""
     if audited.report.verdict == PROVED:
         yield from wrapped(f"as it stands: {audited.report.scope}", width, "  ")
         yield from _notes(audited, width)
@@ -104,7 +104,7 @@ def _left(row: PartAudit, kernel: Kernel) -> list[str]:
 
 
 def _guard(row: PartAudit, guard: Protection) -> str:
-    """Say in a few words what goes wrong."""
+    """Return in a few words what goes wrong."""
     harm = {True: "", False: " (benign here)", None: " (not shown to be harmful)"}[guard.finding.harmful]
     if guard.what == CREDITS:
         return f"credits: some are left over{harm}"
@@ -139,7 +139,6 @@ def _shown(row: PartAudit, guard: Protection) -> str:
 
 
 def _aligned(rows: Sequence[tuple[str, str, str, str]]) -> list[tuple[str, str, str, str]]:
-    """Right-align the numbers."""
     return [
         (part, guards, count.rjust(len("count")), witness.rjust(len("witness")))
         for part, guards, count, witness in rows
@@ -147,7 +146,7 @@ def _aligned(rows: Sequence[tuple[str, str, str, str]]) -> list[tuple[str, str, 
 
 
 def _repairs(audited: AuditReport, width: int) -> Iterator[str]:
-    """Say what makes it right, with the change as `patch` takes it."""
+    """Return what makes it right, with the change as `patch` takes it."""
     if not audited.repairs:
         if audited.refuted and not audited.interrupted:
             reason = f"; {audited.unrepaired}" if audited.unrepaired else ""

@@ -35,11 +35,11 @@ def card_text(card: Card) -> str:
         f"critical path  {_micro(path.seconds)}: {path.messages} alpha + {path.moved} beta + {path.reduced} gamma\n"
         f"lower bound    {_bound(card)}\n"
         f"{'' if card.reductions_show else _HIDDEN}"
-        f"               {price_text(card.price)}\n"
+        f"               {_price_text(card.price)}\n"
     )
 
 
-def price_text(price: Price) -> str:
+def _price_text(price: Price) -> str:
     """Return the prices with their units."""
     return (
         f"alpha = {price.alpha:g} s a message or notify, beta = {price.beta:g} s a byte moved, "
@@ -69,7 +69,7 @@ def comparison_text(name: str, cards: Mapping[tuple[int, int], Mapping[str, Card
         received.append((str(ranks), str(size), *_starred({key: str(value) for key, value in most.items()}, most)))
     return (
         f"{name}: the critical path of one call; N is the bytes of one rank's input, * the best\n"
-        f"{price_text(price)}\n\n{table_text(head, times)}\n"
+        f"{_price_text(price)}\n\n{table_text(head, times)}\n"
         f"bytes received by the rank that receives most\n\n{table_text(head, received)}"
     )
 

@@ -71,7 +71,6 @@ def _sites(lowered: Lowered, steps: Sequence[Primitive]) -> Iterator[str]:
 
 
 def _givers(cell: Credits, rank: int) -> str:
-    """Return which ranks changed a cell, in the order of the run."""
     givers = dict.fromkeys("itself" if giver == rank else f"rank {giver}" for giver, _ in cell.changes)
     return ", ".join(givers) or "-"
 

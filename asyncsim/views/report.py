@@ -62,11 +62,6 @@ def report_text(
     return "\n".join(lines) + "\n"
 
 
-def verdict_line(report: Report) -> str:
-    """Return the verdict, what was judged, and what the verdict rests on, in one line."""
-    return f"{report.verdict} {case_text(report.case, report.models)}: {_scope(report)}"
-
-
 def case_text(case: Case, models: Sequence[str] = ()) -> str:
     """Name what is judged: the kernel, P, the calls and the memory models, and what was changed.
 

@@ -65,7 +65,7 @@ def _pending(run: Run) -> Sequence[Event]:
 
 
 def _standing(run: Run, event: Event) -> Iterator[str]:
-    """Say what an actor stands at: the cell, what it needs and what it has; and from which line."""
+    """Return what an actor stands at: the cell, what it needs and what it has; and from which line."""
     op = event.op
     what = f"stands at {op}"
     if event.need is not None:

@@ -183,10 +183,10 @@ def sum_of(region: Region, base: Data, data: Data) -> Data:
 
 def _as_seen(region: Region, data: Data) -> Data:
     """Return what a region holds after all of it was written, perhaps as elements of another size."""
-    return Digest(data.hex, elements_of(region)) if isinstance(data, Digest) else data
+    return Digest(data.hex, _elements_of(region)) if isinstance(data, Digest) else data
 
 
-def elements_of(region: Region) -> int:
+def _elements_of(region: Region) -> int:
     """Return how many elements a region, or a piece of one, has."""
     return prod(region.shape) if region.part is None else region.part[1] - region.part[0]
 
@@ -207,7 +207,6 @@ def _both(a: Spans, b: Spans) -> Spans:
 
 
 def _without(a: Spans, b: Spans) -> Spans:
-    """Return the bytes of `a` that `b` has not."""
     found = []
     j = 0
     for start, high in a:
@@ -246,7 +245,7 @@ def _note_start(known: dict[int, int], left: Spans, layout: WindowLayout, most: 
 
 
 def _assembled(region: Region, known: dict[int, int]) -> bytes | None:
-    if elements_of(region) > INLINE or elements_of(region) * region.dtype.itemsize > len(known):
+    if _elements_of(region) > INLINE or _elements_of(region) * region.dtype.itemsize > len(known):
         return None
     found = [known.get(byte) for low, high in region.spans for byte in range(low, high)]
     return None if None in found else bytes(byte for byte in found if byte is not None)

@@ -122,7 +122,6 @@ def _distance(pair: tuple[int | None, ...]) -> int:
 
 
 def _places(side: dict[str, Any], events: Sequence[Event]) -> list[int | None]:
-    """Return the steps that a side may be."""
     actor, call, kind, region = _text(side, "actor"), _number(side, "call"), _text(side, "op"), _text(side, "region")
     line = f"{_text(side, 'file')}:{_number(side, 'line')}"
     own = [event for event in events if event.op.actor.name == actor and event.call == call]

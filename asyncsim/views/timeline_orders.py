@@ -98,7 +98,7 @@ def orders_of(timeline: Timeline, finding: FooterFinding) -> Orders | None:
 
 
 def _explained(timeline: Timeline, step: int) -> bool:
-    """Say whether what a step read is what had landed."""
+    """Return whether what a step read is what had landed."""
     event = timeline.events[step]
     read = read_by(event)
     seen = None if read is None else timeline.contents.before(read.region, step).data
@@ -162,14 +162,8 @@ def elements_text(data: bytes, dtype: np.dtype[Any]) -> list[str]:
     return [str(element) for element in np.frombuffer(data, dtype)]
 
 
-def writers_text(timeline: Timeline, seen: RegionContents) -> str:
-    """Return which steps wrote what a region holds, in words.
-
-    Args:
-        timeline: of the trace; it names the actors of the steps.
-        seen: what the region holds, and which steps wrote it; three are named, and the others counted.
-
-    """
+def _writers_text(timeline: Timeline, seen: RegionContents) -> str:
+    """Return which steps wrote what a region holds: three by name, and how many more."""
     names = ["nobody" if step == START else f"step {step} ({timeline.task_title(step)})" for step in seen.writers[:3]]
     rest = len(seen.writers) - len(names)
     return f"written by {', '.join(names)}" + (f" and {rest} more" if rest > 0 else "") if names else ""
@@ -186,7 +180,7 @@ def _as_run(timeline: Timeline, step: int) -> OrderedOperation:
     read, written = read_by(event), written_by(event)
     if read is not None:
         seen = timeline.contents.before(read.region, step)
-        parts.append(f"reads {value_text(event.data, read.region.dtype)}, {writers_text(timeline, seen)}")
+        parts.append(f"reads {value_text(event.data, read.region.dtype)}, {_writers_text(timeline, seen)}")
     if written is not None:
         parts.append(_writing(event.data, written))
     if event.op.cell is not None:
@@ -211,13 +205,13 @@ def _swapped(
 
 
 def _outcome(timeline: Timeline, step: int, at: int, without: frozenset[int], after: int | None) -> Iterator[str]:
-    """Say what a step would meet just before step `at`, without some steps, and after another if one is given."""
+    """Return what a step would meet just before step `at`, without some steps, and after another if one is given."""
     event = timeline.events[step]
     read, written = read_by(event), written_by(event)
     if read is not None:
         overlay = _overlay(timeline, after, at, without)
         seen = timeline.contents.before(read.region, at, without=without, after=overlay)
-        yield f"reads {value_text(seen.data, read.region.dtype)}, {writers_text(timeline, seen)}"
+        yield f"reads {value_text(seen.data, read.region.dtype)}, {_writers_text(timeline, seen)}"
     if written is not None:
         yield _writing(event.data, written)
     if event.op.cell is not None and event.op.kind in CHANGING:
@@ -237,19 +231,14 @@ def _overlay(timeline: Timeline, after: int | None, at: int, without: frozenset[
 
 def _cell_value(timeline: Timeline, at: int, without: frozenset[int], more: Sequence[int]) -> int:
     """Return what the cell of the last of `more` holds if these were done, in this order, just before step `at`."""
-    values = CellReplay(timeline)
+    values = _CellReplay(timeline)
     for step in [*(step for step in range(at) if step not in without), *more]:
         values.do(step, timeline.events[step])
     return values.of(timeline.events[more[-1]].op)
 
 
-class CellReplay:
-    """What cells hold when some of the steps of a run are done.
-
-    Args:
-        timeline: of the run.
-
-    """
+class _CellReplay:
+    """What cells hold when some of the steps of a run are done."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._after = timeline.after
@@ -288,7 +277,6 @@ class _Delayed:
         self._writes: dict[int, list[Spans]] = {}
 
     def add(self, step: int, event: Event) -> None:
-        """Hold a step back."""
         self.steps.append(step)
         self._known.add(step)
         actor = event.op.actor
@@ -303,7 +291,7 @@ class _Delayed:
             self._writes.setdefault(written.region.slot, []).append(written.region.spans)
 
     def before(self, event: Event, arrived: int) -> bool:
-        """Say whether a step comes after a held one in any case: by its program, its landing, or a meeting."""
+        """Return whether a step comes after a held one in any case: by its program, its landing, or a meeting."""
         op = event.op
         if arrived in self._known or op.actor.name in self._actors:
             return True
@@ -320,7 +308,7 @@ class _Delayed:
         return (op.kind in QUIETING or op.actor.wire) and _task(event) in self._wires
 
     def reads_from(self, event: Event) -> bool:
-        """Say whether a step reads, or adds to, what a held one wrote."""
+        """Return whether a step reads, or adds to, what a held one wrote."""
         written = written_by(event)
         read = written if written is not None and written.mode == ADD else read_by(event)
         if read is None:
@@ -340,7 +328,7 @@ def delayed_with(timeline: Timeline, first: int, second: int) -> list[int] | Non
 
     """
     delayed = _Delayed()
-    values = CellReplay(timeline)
+    values = _CellReplay(timeline)
     for step, event in enumerate(timeline.events[:second]):
         late = step > first and (
             delayed.before(event, timeline.arrived[step]) or _answer_changes(event, values) or delayed.reads_from(event)
@@ -353,8 +341,8 @@ def delayed_with(timeline: Timeline, first: int, second: int) -> list[int] | Non
     return None if delayed.before(event, timeline.arrived[second]) or _answer_changes(event, values) else delayed.steps
 
 
-def _answer_changes(event: Event, values: CellReplay) -> bool:
-    """Say whether a wait would not pass, or a test say something else, without the held steps."""
+def _answer_changes(event: Event, values: _CellReplay) -> bool:
+    """Return whether a wait would not pass, or a test say something else, without the held steps."""
     op = event.op
     if op.kind not in COMPARING or event.have is None:
         return False

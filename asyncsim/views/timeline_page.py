@@ -79,7 +79,7 @@ def json_text(value: object) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def runs_of(column: Sequence[Any]) -> list[Any]:
+def _runs_of(column: Sequence[Any]) -> list[Any]:
     """Return a column as [value, how often, value, how often, …]."""
     return [part for value, same in groupby(column) for part in (value, sum(1 for _ in same))]
 
@@ -153,7 +153,6 @@ class _Table:
         self._numbers: dict[Any, int] = {}
 
     def number(self, key: object, row: object = None) -> int:
-        """Return the number of `key`, whose row is `row`, or itself."""
         found = self._numbers.get(key)
         if found is None:
             found = self._numbers[key] = len(self.rows)
@@ -173,11 +172,10 @@ class _Columns:
         self._rows = [self._row(step, event) for step, event in enumerate(timeline.events)]
 
     def tables(self) -> dict[str, Any]:
-        """Return the columns, and the tables that they point into."""
         names = ("lane", "op", "call", "phase", "site", "value", "put", "have", "after", "released", "arrived", "bare")
         columns: dict[str, Any] = dict(zip(names, zip(*self._rows, strict=True), strict=True)) if self._rows else {}
         columns = {name: list(columns.get(name, ())) for name in names}
-        columns |= {name: runs_of(columns[name]) for name in _REPEATING}
+        columns |= {name: _runs_of(columns[name]) for name in _REPEATING}
         times = [event.time for event in self._timeline.events]
         known = [time for time in times if time is not None]
         world = self._timeline.trace.header.world
@@ -341,6 +339,6 @@ class Places:
 
 
 def _start(layout: WindowLayout) -> str:
-    """Say what a window held when the run began."""
+    """Return what a window held when the run began."""
     delayed = "0" if layout.dirty is None else str(layout.dirty)
     return delayed if layout.initialised else f"{delayed}, unwritten"

@@ -123,7 +123,6 @@ def _line(line: Line, plain: Callable[[str], str], marked: Callable[[str], str])
 
 
 def _escaped(text: str) -> str:
-    """Return a text that Markdown shows as it is."""
     return _MARKDOWN.sub(r"\\\1", text)
 
 
@@ -315,7 +314,6 @@ def _order(worked: Worked) -> Iterator[Line]:
 
 
 def _listed(changes: Sequence[Change], as_line: Callable[[Change], Line]) -> Iterator[Line]:
-    """Yield a line for each of the first changes, and one for how many more there are."""
     yield from (as_line(one) for one in changes[:_SOME])
     if len(changes) > _SOME:
         yield (f"... and {len(changes) - _SOME} more.",)

@@ -14,7 +14,7 @@ from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.trace.finding import PROVED, REFUTED, Finding, Side
-from asyncsim.views.report import finding_title, replay_line, report_text, source_line, verdict_line
+from asyncsim.views.report import finding_title, replay_line, report_text, source_line
 from asyncsim.views.run import run_text
 from asyncsim.views.table import table_text
 
@@ -76,12 +76,8 @@ def test_a_proof_is_short():
     )
 
 
-def test_the_verdict_fits_one_line_and_says_when_it_was_interrupted():
-    assert verdict_line(report()) == (
-        "REFUTED kernels.reduce_scatter:no_post_barrier, P = 4, 2 calls, sc: "
-        "one run of 200 steps; holds for every schedule"
-    )
-    assert verdict_line(report(interrupted=True)).endswith("every schedule (interrupted)")
+def test_a_report_says_when_its_check_was_interrupted():
+    assert "every schedule (interrupted)" in " ".join(report_text(report(interrupted=True)).split())
 
 
 @pytest.mark.parametrize(

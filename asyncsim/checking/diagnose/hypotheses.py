@@ -78,7 +78,7 @@ def short_of_contributions(wrong: WrongResult) -> str | None:
             f"it is short of exactly the own contribution, rank {wrong.rank}'s"
             if ranks == own
             else f"it is short of the contribution of {_ranks(ranks)}",
-            wrong.given(("zero", ranks), partial(zeroed, ranks)),
+            wrong.given(("zero", ranks), partial(_zeroed, ranks)),
             f"the golden of inputs in which {'that one is' if len(ranks) == 1 else 'these are'} zero",
         )
         for ranks in chain([own], others)
@@ -90,7 +90,7 @@ def contribution_of_another_call(wrong: WrongResult) -> str | None:
     return wrong.first(
         (
             f"{_possessive(ranks)} contribution is that of {_call(wrong, call)}",
-            wrong.given(("call", call, ranks), partial(taken_from, wrong.case.inputs[call], ranks)),
+            wrong.given(("call", call, ranks), partial(_taken_from, wrong.case.inputs[call], ranks)),
             f"the golden with {'that one' if len(ranks) == 1 else 'those'}",
         )
         for call in wrong.other_calls()
@@ -104,7 +104,7 @@ def contribution_of_another_rank(wrong: WrongResult) -> str | None:
     return wrong.first(
         (
             f"rank {rank}'s contribution is that of rank {other}",
-            wrong.given(("rank", rank, other), partial(swapped, rank, other)),
+            wrong.given(("rank", rank, other), partial(_swapped, rank, other)),
             "the golden with that one",
         )
         for rank, other in islice(permutations(range(wrong.case.ranks), 2), wrong.oracle.limit)
@@ -118,7 +118,7 @@ def total_for_an_input(wrong: WrongResult) -> str | None:
     return wrong.first(
         (
             _taken_for_inputs(ranks, when),
-            wrong.given(("total", call, ranks), partial(finished, goldens[call], ranks)),
+            wrong.given(("total", call, ranks), partial(_finished, goldens[call], ranks)),
             f"the golden with {'that total' if len(ranks) == 1 else 'those totals'} as input",
         )
         for call in calls
@@ -143,7 +143,7 @@ def several_at_once(wrong: WrongResult) -> str | None:
     return wrong.first(
         (
             f"{_possessive(stale)} contribution is that of {_call(wrong, call)}, and {_taken_for_inputs(done)}",
-            wrong.given(("both", call, stale, done), partial(mixed, wrong.case.inputs[call], stale, totals, done)),
+            wrong.given(("both", call, stale, done), partial(_mixed, wrong.case.inputs[call], stale, totals, done)),
             "the golden with these",
         )
         for call, stale, done in islice(combined, wrong.oracle.limit)
@@ -159,7 +159,7 @@ def shifted(wrong: WrongResult) -> str | None:
     return wrong.first(
         (
             f"the chunk boundaries are shifted by {-by:+d} element{'s' if abs(by) > 1 else ''}",
-            wrong.given(("shift", by), partial(rolled, by)),
+            wrong.given(("shift", by), partial(_rolled, by)),
             f"the golden of inputs rotated by {by:+d}",
         )
         for distance in range(1, furthest + 1)
@@ -283,61 +283,28 @@ def _possessive(ranks: Sequence[int]) -> str:
     return f"{_ranks(ranks)}'s"
 
 
-def zeroed(ranks: Sequence[int], xs: list[Any]) -> list[Any]:
-    """Make the inputs of some ranks zero.
-
-    Args:
-        ranks: whose inputs become zero.
-        xs: the input of each rank; left as it is.
-
-    """
+def _zeroed(ranks: Sequence[int], xs: list[Any]) -> list[Any]:
+    """Make the inputs of some ranks zero; the given ones are left as they are, here and below."""
     return [each(x, np.zeros_like) if rank in ranks else x for rank, x in enumerate(xs)]
 
 
-def taken_from(others: Sequence[Any], ranks: Sequence[int], xs: list[Any]) -> list[Any]:
-    """Give some ranks other inputs: `others` has one for each rank.
-
-    Args:
-        others: an input for each rank.
-        ranks: whose inputs are replaced.
-        xs: the input of each rank; left as it is.
-
-    """
+def _taken_from(others: Sequence[Any], ranks: Sequence[int], xs: list[Any]) -> list[Any]:
+    """Replace the inputs of some ranks: `others` has one for each rank."""
     return [others[rank] if rank in ranks else x for rank, x in enumerate(xs)]
 
 
-def swapped(rank: int, other: int, xs: list[Any]) -> list[Any]:
-    """Give one rank the input of another.
-
-    Args:
-        rank: whose input is replaced.
-        other: whose it gets.
-        xs: the input of each rank; left as it is.
-
-    """
-    return taken_from([xs[other]] * len(xs), [rank], xs)
+def _swapped(rank: int, other: int, xs: list[Any]) -> list[Any]:
+    """Replace a rank's input by that of another."""
+    return _taken_from([xs[other]] * len(xs), [rank], xs)
 
 
-def rolled(by: int, xs: list[Any]) -> list[Any]:
-    """Rotate all inputs, in row-major order.
-
-    Args:
-        by: how many elements.
-        xs: the input of each rank; left as it is.
-
-    """
+def _rolled(by: int, xs: list[Any]) -> list[Any]:
+    """Rotate all inputs by so many elements, in row-major order."""
     return [each(x, lambda array: np.roll(array, by)) for x in xs]
 
 
-def finished(totals: Sequence[Any], ranks: Sequence[int], xs: list[Any]) -> list[Any] | None:
-    """Let the totals of some ranks be their inputs: one total for each chunk, where an input has several.
-
-    Args:
-        totals: the result of each rank.
-        ranks: whose inputs are replaced.
-        xs: the input of each rank; left as it is. None is returned unless a whole number of totals fits each.
-
-    """
+def _finished(totals: Sequence[Any], ranks: Sequence[int], xs: list[Any]) -> list[Any] | None:
+    """Replace the inputs of some ranks by their totals, one a chunk; None unless a whole number of totals fits each."""
     changed = list(xs)
     for rank in ranks:
         x, total = xs[rank], totals[rank]
@@ -347,17 +314,8 @@ def finished(totals: Sequence[Any], ranks: Sequence[int], xs: list[Any]) -> list
     return changed
 
 
-def mixed(
+def _mixed(
     others: Sequence[Any], stale: Sequence[int], totals: Sequence[Any], done: Sequence[int], xs: list[Any]
 ) -> list[Any] | None:
-    """Give some ranks other inputs, and let the totals of some more be theirs.
-
-    Args:
-        others: an input for each rank.
-        stale: the ranks that get them.
-        totals: the result of each rank.
-        done: the ranks whose total is their input.
-        xs: the input of each rank; left as it is. None is returned as by `finished`.
-
-    """
-    return finished(totals, done, taken_from(others, stale, xs))
+    """Replace the inputs of the `stale` ranks by others, and those of the ranks that are done by their totals."""
+    return _finished(totals, done, _taken_from(others, stale, xs))

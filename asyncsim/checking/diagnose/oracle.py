@@ -227,12 +227,12 @@ class WrongResult:
         return None
 
     def equal_everywhere(self, numbers: Numbers | None) -> bool:
-        """Say whether the result is these numbers, within tolerance."""
+        """Return whether the result is these numbers, within tolerance."""
         same = self._equals(numbers)
         return same is not None and bool(same.all())
 
     def equals(self, numbers: Numbers | None) -> str | None:
-        """Say how the result equals these numbers, everywhere or where it is wrong; None if it does not."""
+        """Return how the result equals these numbers, everywhere or where it is wrong; None if it does not."""
         off = self.off
         if off is None or numbers is None or self.got is None or not self._may_equal(numbers, off[0]):
             return None
@@ -246,7 +246,7 @@ class WrongResult:
         return f"the {len(off)} elements that differ equal {{}}, {self._closeness(numbers, off)}"
 
     def _may_equal(self, numbers: Numbers, place: int) -> bool:
-        """Look at one element: it dismisses most candidates, at a small cost."""
+        """Compare one element: it dismisses most candidates, at a small cost."""
         assert self.got is not None  # noqa: S101 - for the type checker: its caller has asked
         if numbers.shapes != self.got.shapes:
             return False
@@ -256,7 +256,7 @@ class WrongResult:
         return bool(near or a == b or (a != a and b != b))  # noqa: PLR0124 - NaN is not equal to itself
 
     def _equals(self, numbers: Numbers | None) -> Array | None:
-        """Say of each element whether it is this one, within the kernel's tolerance; None: the shapes differ."""
+        """Return, element by element, whether it is this one within the kernel's tolerance; None: the shapes differ."""
         got, kernel = self.got, self.case.kernel
         if got is None or numbers is None or got.shapes != numbers.shapes:
             return None
@@ -266,7 +266,7 @@ class WrongResult:
             return np.isclose(got.flat, numbers.flat, kernel.rtol, kernel.atol, equal_nan=True)
 
     def _closeness(self, numbers: Numbers, within: Array | slice) -> str:
-        """Say whether the result is that in its own dtype, without any tolerance."""
+        """Return whether the result is that in its own dtype, without any tolerance."""
         got = self.got
         assert got is not None  # noqa: S101 - for the type checker: it equals something
         a, b = got.flat[within], numbers.flat[within]

@@ -128,7 +128,7 @@ class Judge:
             self._reference_digests = self.digests(run)
 
     def set_fair_run(self, fair: Run) -> None:
-        """Take the fair run for one that witnesses are held against; it weighs, so only where there are any."""
+        """Set the fair run that witnesses are compared with; it is large, so only where there are any."""
         self.fair = fair.choices
         self.usual = self.failures(fair)
 
@@ -138,11 +138,11 @@ class Judge:
         return self._reference is not None and all(y is None for ys in self._reference for y in ys)
 
     def is_reference(self, run: Run) -> bool:
-        """Say whether a run gave the bits of the reference."""
+        """Return whether a run gave the bits of the reference."""
         return self._reference is not None and self.digests(run) == self._reference_digests
 
     def differs_from_reference(self, run: Run) -> bool:
-        """Say whether a run gave other bits than the reference; its numbers may be the same within tolerance."""
+        """Return whether a run gave other bits than the reference; its numbers may be the same within tolerance."""
         return self._reference is not None and self.digests(run) != self._reference_digests
 
     def differences(self, run: Run) -> list[tuple[int, int, Difference]]:
@@ -174,7 +174,7 @@ class Judge:
         return frozenset([*found, *run.unwritten])
 
     def _is_right(self, run: Run) -> bool:
-        """Say whether a run has the bits of one that was found right."""
+        """Return whether a run has the bits of one that was found right."""
         whole = run.ending == COMPLETE and not run.unwritten
         return whole and self._right is not None and self.digests(run) == self._right
 
@@ -249,13 +249,13 @@ class Judge:
 
 
 def _ended(run: Run) -> str:
-    """Say how a run ended, and which results it lacks."""
+    """Return how a run ended, and which results it lacks."""
     left = [(call, rank) for call, ys in enumerate(run.outputs) for rank, y in enumerate(ys) if y is MISSING]
     return f"{run.ending} {left}"
 
 
 def _same_bits(got: Any, want: Any) -> bool:  # noqa: ANN401 - any two outputs that are equal within tolerance
-    """Say whether an output is the golden bit for bit, in the output's own dtype."""
+    """Return whether an output is the golden bit for bit, in the output's own dtype."""
     if isinstance(got, list | tuple) or isinstance(want, list | tuple):
         return all(_same_bits(a, b) for a, b in zip(got, want, strict=True))
     if got is None or isinstance(got, str):

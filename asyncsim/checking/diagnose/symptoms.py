@@ -61,18 +61,12 @@ def describe_hang(case: Case, finding: Finding, choices: Sequence[str], trace: T
     if trace is None or trace.footer is None or trace.footer.ending != finding.kind:
         return finding
     streams = Streams(trace)
-    words = endless(streams) if finding.kind == STEP_LIMIT else deadlock(streams, beyond_hang(case, trace))
+    words = endless(streams) if finding.kind == STEP_LIMIT else deadlock(streams, _beyond_hang(case, trace))
     return finding.with_(why=words.why, sides=words.sides, window=words.window, pairs=words.pairs, shown=words.shown)
 
 
-def beyond_hang(case: Case, trace: Trace) -> Beyond:
-    """Look beyond a hang: run on from there as if no wait and no poll had to wait.
-
-    Args:
-        case: what was run.
-        trace: of the run, which ended in a deadlock.
-
-    """
+def _beyond_hang(case: Case, trace: Trace) -> Beyond:
+    """Run on from a hang as if no wait and no poll had to wait."""
     steps = len(trace.events)
     passed = Counter(event.op.actor.name for event in trace.events if event.op.kind in WAITING | POLLING)
     longer = replace(case, max_steps=2 * steps + 1000)
@@ -107,7 +101,7 @@ class _ReplayThenFair:
 
 
 def _accepts(poll: Event, data: bytes) -> bool:
-    """Say whether the predicate of a poll holds for these bytes; one that raises does not."""
+    """Return whether the predicate of a poll holds for these bytes; one that raises does not."""
     region = poll.op.accesses[0].region
     try:
         tile = np.frombuffer(data, region.dtype).reshape(region.shape).copy()
@@ -199,7 +193,6 @@ def _signals_by_event(events: Sequence[Event]) -> tuple[dict[str, str], set[str]
 
 
 def _signals_by_column(events: Columns) -> tuple[dict[str, str], set[str]]:
-    """Return the same of columns."""
     steps = events.steps
     notifies = np.flatnonzero(among(SIGNALLING)[steps.kind])
     slots, numbers = np.unique(steps.cell[notifies], return_inverse=True)

@@ -65,7 +65,7 @@ def certificate_mismatch(header: Line, streams: Sequence[Line], kernel: Kernel, 
 
 
 def _difference(header: Line, streams: Sequence[Line], own: Line, lines: Sequence[Line], ref: str) -> str:
-    """Say where the operations differ; nothing: empty."""
+    """Return where the operations differ; nothing: empty."""
     certified = {line["actor"]: line for line in streams}
     issued = {line["actor"]: line for line in lines}
     if certified.keys() != issued.keys():

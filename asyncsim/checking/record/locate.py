@@ -72,7 +72,7 @@ def kernel_names(short: str) -> list[str]:
 
 
 def is_shipped(ref: str) -> bool:
-    """Say whether `ref` is the name of a kernel that comes with asyncsim, as its trace gives it.
+    """Return whether `ref` is the name of a kernel that comes with asyncsim, as its trace gives it.
 
     A trace is data: what it names may be run without asking only if it is one of these.
     """
@@ -166,7 +166,6 @@ class _Loader(importlib.abc.Loader):
         """Leave the module to Python."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the source in the module."""
         # Half a character, from a name that is no UTF-8, is in no trace.
         vars(module)["__asyncsim_path__"] = self.path.encode("utf-8", "backslashreplace").decode()
         exec(compile(self.source, self.path, "exec", dont_inherit=True), vars(module))  # noqa: S102 - the user named this file to be run
@@ -227,7 +226,7 @@ def _importable(folder: Path, *, first: bool) -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    """Say what went wrong while a module ran, and where."""
+    """Return what went wrong while a module ran, and where."""
     if isinstance(error, SyntaxError):
         return f"{error.filename}:{error.lineno}: {error.msg}"
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "importlib" not in f.filename]

@@ -88,7 +88,7 @@ async def replay(
 
 
 def _too_long(recorded: Trace | Token, case: Case, steps: int) -> bool:
-    """Say whether a run that was stopped at the end of its record failed by that."""
+    """Return whether a run that was stopped at the end of its record failed by that."""
     footer = None if isinstance(recorded, Token) else recorded.footer
     if footer is not None and any(found["kind"] == STEP_LIMIT for found in footer.findings):
         return True
@@ -179,7 +179,6 @@ def _check_stopped(ending: str | None, run: Run, *, source_changed: bool) -> Non
 
 
 def _compare_events(recorded: Trace, met: Trace | None, *, source_changed: bool) -> None:
-    """Compare as many steps as both have."""
     for old, new in zip(recorded.events, [] if met is None else met.events, strict=False):
         difference = _difference(old, new, source_changed=source_changed)
         if difference:
@@ -188,7 +187,7 @@ def _compare_events(recorded: Trace, met: Trace | None, *, source_changed: bool)
 
 
 def _difference(old: Event, new: Event, *, source_changed: bool) -> str:  # noqa: PLR0911 - one return a field
-    """Say what differs between two events; nothing: empty.
+    """Return what differs between two events; nothing: empty.
 
     Of the source lines only the author's counts, and only while the kernel's file is the recorded
     one: what a line of a composite is called changes with every release of ours.

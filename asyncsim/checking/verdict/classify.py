@@ -85,7 +85,7 @@ class RaceClassifier:
 
         """
         explored = self.explored
-        met_races = MetRaces(self.judge.case, self.fair, self.races)
+        met_races = _MetRaces(self.judge.case, self.fair, self.races)
         await self._add(met_races, complete=explored is not None and explored.complete)
         left = [n for n, found in enumerate(self.findings) if found.kind in ORDER_FINDINGS and found.harmful is None]
         if explored is not None and explored.complete and not explored.failures and len(explored.contents) == 1:
@@ -105,7 +105,7 @@ class RaceClassifier:
                 )
         return ends.executions
 
-    async def _add(self, met_races: MetRaces, *, complete: bool) -> None:
+    async def _add(self, met_races: _MetRaces, *, complete: bool) -> None:
         """Add the races that were not found before; where all were met, their number is that of the pairs."""
         known = {kind_of(finding): number for number, finding in enumerate(self.findings)}
         for finding in await met_races.findings():
@@ -115,7 +115,7 @@ class RaceClassifier:
             elif complete:
                 self.findings[number] = self.findings[number].with_(pairs=finding.pairs)
 
-    async def _with_schedule(self, finding: Finding, met_races: MetRaces) -> Finding:
+    async def _with_schedule(self, finding: Finding, met_races: _MetRaces) -> Finding:
         """Return a finding with a schedule in which its sides come the other way round than in the fair run."""
         met = met_races.meeting(finding.sides)
         if met is None or finding.token is not None:
@@ -128,7 +128,7 @@ class RaceClassifier:
             ending = (await simulate.aio(self.judge.case, choices, engine="direct", notice=False)).ending
         return await self.writer.write_witness(finding, choices.choices, ending=ending)
 
-    async def _classified(self, finding: Finding, met_races: MetRaces, ends: OrderComparison) -> Finding:
+    async def _classified(self, finding: Finding, met_races: _MetRaces, ends: OrderComparison) -> Finding:
         shown: list[OrderEffect] = []
         for sides, why in zip(finding.examples, finding.whys, strict=True):
             choices_before = await self._coenabled_after(sides, met_races)
@@ -146,7 +146,6 @@ class RaceClassifier:
         return finding.with_(harmful=worst.harmful, shown=_joined_words(finding.shown, worst))
 
     async def _with_execution(self, finding: Finding, shown: OrderEffect) -> Finding:
-        """Return a finding with the execution that shows it."""
         end, words = shown.end, shown.words
         if end is None:
             return finding.with_(harmful=True, shown=words)
@@ -156,7 +155,7 @@ class RaceClassifier:
         with interrupts_deferred():  # a witness that was begun is written
             return await self.writer.write_witness(finding.with_(harmful=True, shown=words), end.choices, ending=ending)
 
-    async def _coenabled_after(self, sides: tuple[Side, ...], met_races: MetRaces) -> list[str] | None:
+    async def _coenabled_after(self, sides: tuple[Side, ...], met_races: _MetRaces) -> list[str] | None:
         """Return the choices after which both sides are next; None: they were not brought together."""
         met = met_races.meeting(sides)
         if met is not None:
@@ -190,15 +189,8 @@ NAME = "exhaust"
 """What stands for the scheduler in the header of a run that is made again to see its lines."""
 
 
-class MetRaces:
-    """The races of an exploration.
-
-    Args:
-        case: what was explored.
-        fair: its fair run, by which races are named.
-        races: as of `asyncsim.checking.search.exhaust.ExhaustiveResult`.
-
-    """
+class _MetRaces:
+    """The races of an exploration of a case, `races` of its result; they are named by the fair run."""
 
     def __init__(self, case: Case, fair: Trace, races: Mapping[PairKey, Coenabled]) -> None:
         """Make no run yet."""

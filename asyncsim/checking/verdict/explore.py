@@ -129,7 +129,7 @@ async def explore(  # noqa: PLR0913 - each is a choice of the user's
     if exhaustive:
         if scheduler is not None or resume is not None:
             raise MisuseError("an exhaustive exploration chooses the schedules itself, and keeps no journal to resume")
-        report = await explore_exhaustively(
+        report = await _explore_exhaustively(
             case, budget=budget, jobs=jobs or cores(), executor=executor, engine=engine, save=save, progress=progress
         )
         return count_benign_races(report, races)
@@ -176,7 +176,7 @@ def _scope(tally: Tally, runs: int, what: str) -> str:
     return f"{often} schedules sampled ({what}){died}; nothing is said of the others"
 
 
-async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user's
+async def _explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user's
     case: Case,
     *,
     budget: int = BUDGET,
@@ -186,21 +186,7 @@ async def explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user'
     save: Path | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Report:
-    """Run every inequivalent execution of a case: EXHAUSTED, REFUTED, or SURVIVED if the budget ends it.
-
-    Args:
-        case: what is run.
-        budget: how many executions at most.
-        jobs: how many processes; 1: this one alone.
-        executor: runs the parts instead.
-        engine: of the fair run that comes first.
-        save: a directory; the first witness of each kind of failure is written there before long.
-        progress: called after every execution here, and after every part elsewhere.
-
-    Raises:
-        MisuseError: the budget allows no run; other processes cannot find the kernel.
-
-    """
+    """Run every inequivalent execution of a case: EXHAUSTED, REFUTED, or SURVIVED if the budget ends it."""
     started = time.perf_counter()
     writer = WitnessWriter(case, save)
     findings: list[Finding] = []

@@ -136,7 +136,6 @@ class SuspectWitnesses:
         )  # fmt: skip
 
     async def _described(self, finding: Finding, choices: Sequence[str]) -> Finding:
-        """Return the finding with what its shrunk witness shows."""
         if finding.kind == OVERFLOW:
             return await overflow_in_run(self.judge, finding, choices)
         run = drive(self.judge.case, Replay(choices))
