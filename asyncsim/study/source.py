@@ -273,6 +273,10 @@ class Source:
     def load(self, changes: Sequence[Change], name: str = "") -> Kernel:
         """Return the kernel of the changed file; or another of the file, by its name there.
 
+        Args:
+            changes: of the text.
+            name: of the kernel; empty: of the one that this is the source of.
+
         Raises:
             UnreadableError: the changed file has none, or cannot be run.
 
