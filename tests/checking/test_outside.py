@@ -11,9 +11,9 @@ from command import GOOD, run
 from outside_state import CHANGING, STILL, X, kernel_of
 
 from asyncsim import check, explore, kernel
-from asyncsim.checking.record.outside import Between, Outside
+from asyncsim.checking.record.outside import OutsideState, OutsideWatch
 from asyncsim.checking.record.snapshot import MOST_PARTS, _of_iterator, add_contents
-from asyncsim.checking.record.variables import reached_by
+from asyncsim.checking.record.variables import reachable_variables
 from asyncsim.checking.verdict.report import GRANTED
 from asyncsim.schedulers.fifo import Fifo
 
@@ -182,8 +182,8 @@ def test_ordinary_kernels_reach_nothing_so_nothing_is_looked_at(name):
 
     known = all_kernels()
     judged = known.get(name) or next(iter(known.values()))
-    assert reached_by(judged) == []
-    assert Outside(judged).parts == 0
+    assert reachable_variables(judged) == []
+    assert OutsideState(judged).parts == 0
 
 
 def test_nobody_asks_an_object_of_the_authors():
@@ -215,7 +215,7 @@ def test_a_cell_without_contents_is_no_value():
     async def early(rank, x):
         await rank.store(x[0], later if rank.id < 0 else 1)
 
-    assert reached_by(early) == []
+    assert reachable_variables(early) == []
     later = 1
     assert check(early, ranks=2).verdict == "PROVED"
 
@@ -236,7 +236,7 @@ def test_a_generator_that_has_ended_holds_nothing():
 
 
 def test_a_scheduler_that_looks_between_is_the_one_that_it_asks():
-    outside = Outside(kernel_of(CHANGING["COUNT"]))
+    outside = OutsideState(kernel_of(CHANGING["COUNT"]))
     assert outside.parts == 1
-    assert str(Between(Fifo(), outside)) == str(Fifo())
+    assert str(OutsideWatch(Fifo(), outside)) == str(Fifo())
     assert outside.text == ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.checking.record.snapshot import add_contents
-from asyncsim.checking.record.variables import reached_by
+from asyncsim.checking.record.variables import reachable_variables
 from asyncsim.trace.finding import Finding
 
 if TYPE_CHECKING:
@@ -24,72 +24,72 @@ PARTS_A_STEP = 2
 """A variable of so many parts is compared at every step, a larger one at fewer: that costs a tenth of a step."""
 
 
-class Outside:
-    """What a kernel reaches, as it was at first.
+class OutsideState:
+    """The variables that a kernel reaches, and what they held when they were last compared.
 
     Args:
         kernel: whose functions are looked through.
 
     Attributes:
-        changed: the names of the variables that changed since, and who ran last when it was first seen.
+        changed: the names of the variables that changed since, and which rank ran last when it was first seen.
 
     """
 
     def __init__(self, kernel: Kernel) -> None:
-        self._variables = reached_by(kernel)
+        self._variables = reachable_variables(kernel)
         self.changed: dict[str, str] = {}
-        self._last = self._look()
+        self._last = self._snapshot()
         self.parts = sum(map(len, self._last))
 
-    def look(self, who: str = "") -> None:
-        """Look again, and note what is not as it was when it was last looked at."""
+    def compare(self, actor: str = "") -> None:
+        """Compare with the last time, and note what changed; `actor` ran last."""
         if not self._variables:
             return
-        now = self._look()
+        now = self._snapshot()
         for variable, before, after in zip(self._variables, self._last, now, strict=True):
             if before != after:
-                self.changed.setdefault(str(variable), who)
+                self.changed.setdefault(str(variable), actor)
         self._last = now
 
     def finding(self) -> Finding:
-        """Return what changed as a finding; whether it does harm, nobody knows."""
+        """Return what changed as a finding that is not known to be harmful."""
         return Finding("hidden-state", self.text)
 
     @property
     def text(self) -> str:
-        """Say what changed, and what follows; empty if nothing did."""
+        """What changed, and what follows; empty if nothing did."""
         if not self.changed:
             return ""
-        named = [f"{name}, seen after a step of {who}" if who else name for name, who in self.changed.items()]
+        named = [f"{name}, seen after a step of {actor}" if actor else name for name, actor in self.changed.items()]
         return (
             f"the kernel changes what outlives a call: {'; '.join(named)}. A proof would take for granted that "
             "it depends on nothing but its inputs and its memory; keep such a thing within the call, or in a window"
         )
 
-    def _look(self) -> list[list[Any]]:
-        looked = []
+    def _snapshot(self) -> list[list[Any]]:
+        contents = []
         for variable in self._variables:
             parts: list[Any] = []
             add_contents(variable.get(), parts)
-            looked.append(parts)
-        return looked
+            contents.append(parts)
+        return contents
 
 
-class Between:
-    """Chooses as another scheduler does, and looks at outside state in between.
+class OutsideWatch:
+    """Chooses as another scheduler does, and compares outside state in between.
 
     Args:
         scheduler: chooses.
-        outside: is looked at.
+        outside: is compared.
 
     """
 
-    def __init__(self, scheduler: Scheduler, outside: Outside) -> None:
+    def __init__(self, scheduler: Scheduler, outside: OutsideState) -> None:
         self._scheduler = scheduler
         self._outside = outside
         self._every = max(outside.parts // PARTS_A_STEP, 1)
         self._steps = 0
-        self._who = ""
+        self._actor = ""
 
     def __str__(self) -> str:
         return str(self._scheduler)
@@ -103,7 +103,7 @@ class Between:
         """Choose as the other does."""
         self._steps += 1
         if self._steps % self._every == 0:
-            self._outside.look(self._who)
+            self._outside.compare(self._actor)
         chosen = self._scheduler.choose(ready)
-        self._who = f"rank {chosen.actor.rank}"
+        self._actor = f"rank {chosen.actor.rank}"
         return chosen

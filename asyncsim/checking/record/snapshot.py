@@ -38,7 +38,7 @@ MOST_PARTS = 20_000
 
 
 def is_mutable(value: Any) -> bool:  # noqa: ANN401 - any object
-    """Say whether a value may change without being assigned, and whether that can be seen."""
+    """Return whether a value may change without being assigned, and whether that can be seen."""
     if isinstance(value, tuple | frozenset | functools.partial) or hasattr(type(value), "__self__"):
         return any(map(is_mutable, _inside(value) or ()))
     return not isinstance(value, (*CONSTANTS, *_CODE)) and _inside(value) is not None
@@ -155,7 +155,7 @@ def _attributes(value: Any) -> list[Any]:  # noqa: ANN401 - an object of the aut
 
 
 def _is_registry(key: object) -> bool:
-    """Say whether Python keeps there which warnings came from a namespace; no key's own ``__eq__`` is asked."""
+    """Return whether Python keeps there which warnings came from a namespace; no key's own ``__eq__`` is asked."""
     return type(key) is str and key == "__warningregistry__"
 
 

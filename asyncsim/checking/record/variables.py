@@ -59,11 +59,11 @@ class Variable:
         return f"{self.name} ({self.file})"
 
 
-def reached_by(kernel: Kernel) -> list[Variable]:
+def reachable_variables(kernel: Kernel) -> list[Variable]:
     """Return the variables that a kernel reaches and that may change."""
     walk = _Walk(kernel.module.partition(".")[0])
-    walk.push(kernel)
-    walk.go()
+    walk.add(kernel)
+    walk.visit_all()
     return walk.variables()
 
 
@@ -122,19 +122,19 @@ class _Walk:
         self._functions = 0
 
     def _is_library(self, module: str) -> bool:
-        """Say whether a module is nobody's business; the kernel's own package may be an installed one, too."""
+        """Return whether a module need not be looked through; the kernel's own package may be an installed one, too."""
         return is_library(module) and (module.partition(".")[0] != self._own or self._own == "asyncsim")
 
-    def push(self, value: Any) -> None:  # noqa: ANN401 - any object
-        """Take something to be looked through."""
+    def add(self, value: Any) -> None:  # noqa: ANN401 - any object
+        """Add an object that is to be looked through."""
         if not isinstance(value, CONSTANTS) and id(value) not in self._seen:
             self._seen[id(value)] = value
             self._left.append(value)
 
-    def go(self) -> None:
-        """Look through everything."""
+    def visit_all(self) -> None:
+        """Look through all that was added."""
         while self._left and self._functions < MOST_FUNCTIONS:
-            self._look(self._left.popleft())
+            self._visit(self._left.popleft())
 
     def variables(self) -> list[Variable]:
         """Return what was found and may change, by its name."""
@@ -147,7 +147,7 @@ class _Walk:
         name = variable.name.rpartition(".")[2].partition(" of ")[0]
         return name in self._assigned or is_mutable(variable.get())
 
-    def _look(self, value: Any) -> None:  # noqa: ANN401 - any object
+    def _visit(self, value: Any) -> None:  # noqa: ANN401 - any object
         if isinstance(value, Kernel):
             self._kernel(value)
         elif isinstance(value, types.FunctionType):
@@ -156,7 +156,7 @@ class _Walk:
             self._class(value)
         else:
             for part in self._parts(value):
-                self.push(part)
+                self.add(part)
 
     def _parts(self, value: Any) -> Sequence[Any]:  # noqa: ANN401 - any object
         """Return what else is reached through an object, of which some may be functions."""
@@ -174,10 +174,10 @@ class _Walk:
         return [type(value), *list(getattr(value, "__dict__", {}).values())[:MOST_FUNCTIONS]]
 
     def _kernel(self, kernel: Kernel) -> None:
-        self.push(kernel.program)
+        self.add(kernel.program)
         for name, value in kernel.params.items():
             if is_mutable(value):
-                self._variable(kernel, f"parameter {name} of {kernel.name}", kernel.ref, partial(_itself, value))
+                self._add_variable(kernel, f"parameter {name} of {kernel.name}", kernel.ref, partial(_itself, value))
 
     def _function(self, function: types.FunctionType) -> None:
         if self._is_library(module_name(function.__globals__)):
@@ -191,19 +191,19 @@ class _Walk:
         if names.used & _BY_ANY_TEXT:
             reached |= _own_names(space)
             self._assigned |= reached
-            self._state(space, f"the names of {module_name(space)}", file, partial(_own_names, space))
+            self._add_state(space, f"the names of {module_name(space)}", file, partial(_own_names, space))
         for name in sorted(reached):
-            self._named(space, name, name, file, names.used)
+            self._add_named(space, name, name, file, names.used)
         for name in sorted(names.imported & sys.modules.keys()):
             self._module(sys.modules[name], file, names.used)
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
-            self._variable(cell, f"{name} of {function.__name__}", file, _contents(cell))
+            self._add_variable(cell, f"{name} of {function.__name__}", file, _contents(cell))
         defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
         for number, value in enumerate(defaults):
             if is_mutable(value):
-                self._variable(function, f"default {number} of {function.__name__}", file, partial(_itself, value))
+                self._add_variable(function, f"default {number} of {function.__name__}", file, partial(_itself, value))
         if vars(function):
-            self._variable(function, f"attributes of {function.__name__}", file, partial(_itself, vars(function)))
+            self._add_variable(function, f"attributes of {function.__name__}", file, partial(_itself, vars(function)))
 
     def _class(self, kind: type) -> None:
         if self._is_library(kind.__module__):
@@ -213,42 +213,42 @@ class _Walk:
         file = shown_path(getattr(module, "__file__", None) or kind.__module__, kind.__module__)
         for name, value in list(vars(kind).items()):
             if not name.startswith("__") or isinstance(value, types.FunctionType):
-                self._variable(kind, f"{kind.__name__}.{name}", file, partial(vars(kind).get, name))
+                self._add_variable(kind, f"{kind.__name__}.{name}", file, partial(vars(kind).get, name))
         for base in kind.__bases__:
-            self.push(base)
+            self.add(base)
 
-    def _named(self, space: Any, name: str, shown: str, file: str, used: frozenset[str]) -> None:  # noqa: ANN401 - a mapping
-        """Take a name of a module, or what is reached through it where it names a module itself."""
+    def _add_named(self, space: Any, name: str, shown: str, file: str, used: frozenset[str]) -> None:  # noqa: ANN401 - a mapping
+        """Add a name of a module, or what is reached through it where it names a module itself."""
         value = space.get(name, _MISSING)
         if isinstance(value, types.ModuleType):
             self._module(value, file, used)
         else:
-            self._variable(space, shown, file, partial(space.get, name, _MISSING))
+            self._add_variable(space, shown, file, partial(space.get, name, _MISSING))
 
     def _module(self, value: types.ModuleType, file: str, used: frozenset[str]) -> None:
-        """Take what is reached through a module: its variables that are named, or what Python keeps in it."""
+        """Add what is reached through a module: its variables that are named, or what Python keeps in it."""
         if value is random:
-            self._state(value, "the generator of the module random", file, lambda: hash(random.getstate()))
+            self._add_state(value, "the generator of the module random", file, lambda: hash(random.getstate()))
         elif value is np:
             if "random" in used:
-                self._state(value, "the generator of numpy.random", file, np.random.get_state)
+                self._add_state(value, "the generator of numpy.random", file, np.random.get_state)
         elif value is os:
             if used & {"environ", "putenv", "unsetenv"}:
-                self._state(value, "os.environ", file, lambda: dict(os.environ))
+                self._add_state(value, "os.environ", file, lambda: dict(os.environ))
         elif not self._is_library(value.__name__):
             inside = vars(value)
             other = shown_path(value.__file__ or file, value.__name__)
             for inner in sorted(used & inside.keys()):
                 if not isinstance(inside[inner], types.ModuleType):
-                    self._named(inside, inner, f"{value.__name__}.{inner}", other, used)
+                    self._add_named(inside, inner, f"{value.__name__}.{inner}", other, used)
 
-    def _state(self, space: Any, name: str, file: str, get: Callable[[], Any]) -> None:  # noqa: ANN401 - a module
-        """Take what a module of Python's keeps for everybody."""
+    def _add_state(self, space: Any, name: str, file: str, get: Callable[[], Any]) -> None:  # noqa: ANN401 - a module
+        """Add the state of a module of Python that all share."""
         self._found[id(space), name] = Variable(name, file, get, always=True)
 
-    def _variable(self, space: Any, name: str, file: str, get: Callable[[], Any]) -> None:  # noqa: ANN401 - what holds it
+    def _add_variable(self, space: Any, name: str, file: str, get: Callable[[], Any]) -> None:  # noqa: ANN401 - what holds it
         self._found.setdefault((id(space), name), Variable(name, file, get))
-        self.push(get())
+        self.add(get())
 
 
 _HOLDERS: tuple[tuple[Any, tuple[str, ...]], ...] = (

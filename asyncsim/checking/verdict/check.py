@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from asyncsim.analysis.analyse import ORDER_FINDINGS, analyse
 from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.diagnose.symptoms import unawaited_signals
-from asyncsim.checking.record.outside import Outside
+from asyncsim.checking.record.outside import OutsideState
 from asyncsim.checking.record.versions import Versions
 from asyncsim.checking.search.witness_writer import WitnessWriter
 from asyncsim.checking.verdict.classify import withdraw_benign
@@ -150,7 +150,7 @@ class _Check:
         self.engine = engine
         self.later_calls = ""
         self.judge = judge = Judge(case)
-        self.outside = Outside(case.kernel)
+        self.outside = OutsideState(case.kernel)
         self.outside_reported = False
         self.state = state = CheckState(case, progress)
         self.suspects = SuspectWitnesses(judge, writer, state, partial(_at_fewer, writer.folder), shrinking=shrinking)
@@ -231,7 +231,7 @@ class _Check:
         self.state.schedules += 1
         begun = self.state.begin_run(stage, total=total)
         run = await simulate.aio(self.case, make(scheduler), record=scheduler, engine=self.engine, begun=begun)
-        self.outside.look()
+        self.outside.compare()
         return run
 
     def _analysed(self, stage: str, run: Run, fair: Run) -> Analysis:
@@ -240,7 +240,7 @@ class _Check:
 
     def _report_outside(self) -> None:
         """Report what the kernel changed outside its memory: then nothing is proved."""
-        self.outside.look()
+        self.outside.compare()
         text = self.outside.text
         if not text or self.outside_reported:
             return

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.record.interrupts import InterruptMask, interrupts_deferred
-from asyncsim.checking.record.outside import Outside
+from asyncsim.checking.record.outside import OutsideState
 from asyncsim.checking.search.sampler import Sampling
 from asyncsim.checking.search.shard import Failure
 from asyncsim.checking.search.tally import Progress
@@ -198,7 +198,7 @@ async def _explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user
             with interrupts_deferred():  # a witness that was begun is written
                 findings[-1] = await writer.write_witness(failure.finding, failure.choices, ending=ending)
 
-    outside = Outside(case.kernel)
+    outside = OutsideState(case.kernel)
     # Recorded: only then are forgotten awaits noticed.
     fair = await simulate.aio(case, Fifo(), record="fifo", engine=engine)
     judge = Judge(case)
@@ -229,7 +229,7 @@ async def _explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user
         explored, scope = None, "a schedule was run twice"
     finally:
         mask.end()
-    outside.look()
+    outside.compare()
     if outside.changed and not any(finding.kind == "hidden-state" for finding in findings):
         findings.append(outside.finding())
     whole = explored is not None and explored.complete and not outside.changed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from asyncsim.analysis.analyse import analyse
 from asyncsim.analysis.repeat import beyond
-from asyncsim.checking.record.outside import Between
+from asyncsim.checking.record.outside import OutsideWatch
 from asyncsim.checking.record.versions import Versions
 from asyncsim.checking.search.sampler import mixed_plan
 from asyncsim.machine.calluse import CallUse
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from asyncsim.analysis.repeat import Beyond
-    from asyncsim.checking.record.outside import Outside
+    from asyncsim.checking.record.outside import OutsideState
     from asyncsim.machine.case import Case, Run
     from asyncsim.machine.course import Begun
 
@@ -42,7 +42,7 @@ class Rerun(Protocol):
         """Run it."""
 
 
-def second_run(case: Case, *, begun: Begun | None = None, outside: Outside | None = None) -> tuple[Run, CallUse]:
+def second_run(case: Case, *, begun: Begun | None = None, outside: OutsideState | None = None) -> tuple[Run, CallUse]:
     """Run a case call by call, in another order than the fair one, watching what its kernel does with `rank.call`.
 
     Args:
@@ -56,7 +56,7 @@ def second_run(case: Case, *, begun: Begun | None = None, outside: Outside | Non
     """
     use = CallUse()
     scheduler = Calls(seed=1)
-    chooses = scheduler if outside is None or not outside.parts else Between(scheduler, outside)
+    chooses = scheduler if outside is None or not outside.parts else OutsideWatch(scheduler, outside)
     run = drive(case, chooses, record=str(scheduler), use=use, begun=begun, lines=False)
     run.windows = []  # what it leaves is the fair run's, and of a thousand ranks it is much
     return run, use

@@ -20,7 +20,7 @@ from asyncsim.trace.finding import Finding
 
 if TYPE_CHECKING:
     from asyncsim.checking.diagnose.outcome import Judge
-    from asyncsim.checking.record.outside import Outside
+    from asyncsim.checking.record.outside import OutsideState
     from asyncsim.checking.verdict.induction import Rerun
     from asyncsim.checking.verdict.state import CheckState
     from asyncsim.machine.case import Run
@@ -43,7 +43,7 @@ class DeterminismProbe:
 
     judge: Judge
     state: CheckState
-    outside: Outside
+    outside: OutsideState
 
     def probe(self, reference: Run) -> str:
         """Run again under another schedule: without findings, every actor must do the same.
