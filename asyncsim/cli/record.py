@@ -15,7 +15,7 @@ from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.live import Live
 from asyncsim.schedulers.table import make
 from asyncsim.trace.errors import KernelError, MisuseError
-from asyncsim.trace.jsonl_live import LiveTrace
+from asyncsim.trace.jsonl import LiveTrace
 from asyncsim.views.report import case_text, count_text
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.trace.jsonl import header_fields, step_fields
+from asyncsim.trace.format import HEADER
+from asyncsim.trace.format_step import step_fields
 from asyncsim.trace.kinds import TESTING
 from asyncsim.trace.region import READ, spans_overlap
 
@@ -119,7 +120,7 @@ def compare_traces(left: Trace, right: Trace) -> Comparison:
         right: whole or broken off.
 
     """
-    found = Comparison(list(_changes(header_fields(left.header), header_fields(right.header))))
+    found = Comparison(list(_changes(HEADER.write(left.header), HEADER.write(right.header))))
     for number, (one, other) in enumerate(zip_longest(left.events, right.events)):
         if one is None or other is None or step_fields(one) != step_fields(other):
             found.step, found.left, found.right = number, one, other

@@ -15,8 +15,7 @@ from asyncsim.analysis.linear import NoOrderError, in_fair_order, in_given_order
 from asyncsim.analysis.reads import unexplained_reads
 from asyncsim.trace.errors import TraceError
 from asyncsim.trace.event import COMPLETE
-from asyncsim.trace.finding import REFUTED
-from asyncsim.trace.jsonl_finding import finding_of
+from asyncsim.trace.finding import REFUTED, Finding
 from asyncsim.trace.jsonl_read import Survey, survey_trace
 from asyncsim.trace.strict import BadFieldError
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
     from asyncsim.analysis.analyse import Analysis
     from asyncsim.trace.event import Header, Trace
-    from asyncsim.trace.finding import Finding
 
 FOOTER, ANALYSIS, BOTH = "the footer", "the analysis", "the footer and the analysis"
 """Where a finding comes from."""
@@ -175,7 +173,7 @@ def _footer_findings(trace: Trace, notes: list[str]) -> list[Finding]:
     of_footer = []
     for number, item in enumerate([] if footer is None else footer.findings, 1):
         try:
-            of_footer.append(finding_of(item))
+            of_footer.append(Finding.of_json(item))
         except BadFieldError as error:
             notes.append(f"finding {number} of the footer is none that asyncsim writes: {error}")
     return of_footer

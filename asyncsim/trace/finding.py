@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.fields import COUNT, FLAG, TEXT, Field, Object, choice, list_of, nullable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +24,43 @@ KINDS = (
 )  # fmt: skip
 HAZARDS = ("RAW", "WAR", "WAW")
 SAME_CALL, NEXT_CALL = "same call", "next call"
+
+_ANY: dict[str, Any] = {"default": None, "kept": True}
+SIDE = Object(
+    "a side",
+    (
+        Field("rank", COUNT, "whose operation it is"),
+        Field("actor", TEXT, "who does it"),
+        Field("call", COUNT, "of the kernel, from 0"),
+        Field("phase", nullable(TEXT), "the path of phases", source=lambda side: side.phase or None, **_ANY),
+        Field("op", TEXT, "what is done"),
+        Field("region", TEXT, "where"),
+        Field("file", nullable(TEXT), "of the source", **_ANY),
+        Field("line", nullable(COUNT), "in it", **_ANY),
+        Field("composite", nullable(TEXT), "the line inside a composite, with its file", default=None),
+    ),
+    more=True,
+)
+FINDING = Object(
+    "a finding",
+    (
+        Field("kind", choice(*KINDS), "what is wrong"),
+        Field("hazard", nullable(TEXT), "of a race: RAW, WAR or WAW", **_ANY),
+        Field("scope", nullable(TEXT), "same call, or next call", **_ANY),
+        Field("window", nullable(TEXT), "the window or signal that it is about", **_ANY),
+        Field("pairs", COUNT, "how many pairs of operations are the same but for rank and element"),
+        Field("harmful", nullable(FLAG), "whether it was shown to do harm; null: not decided", **_ANY),
+        Field(
+            "sides", list_of(SIDE.type(""), "a side"), "the operations", default=(), kept=True,
+            source=lambda found: [side.to_json() for side in found.sides],
+        ),
+        Field("trace", nullable(TEXT), "the file of the witness", **_ANY),
+        Field("token", nullable(TEXT), "the witness as a token", **_ANY),
+        Field("why", TEXT, "the sentence that explains it"),
+        Field("shown", nullable(TEXT), "what the witness showed", source=lambda found: found.shown or None, **_ANY),
+    ),
+    more=True,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +98,15 @@ class Side:
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of this side."""
         file, _, line = (self.at[0] if self.at else "").rpartition(":")
-        inner = {"composite": self.at[1]} if len(self.at) > 1 else {}
-        return {
-            "rank": self.rank, "actor": self.actor, "call": self.call, "phase": self.phase or None, "op": self.op,
-            "region": self.region, "file": file or None, "line": int(line) if line else None, **inner,
-        }  # fmt: skip
+        inner = self.at[1] if len(self.at) > 1 else None
+        return SIDE.write(self, file=file or None, line=int(line) if line else None, composite=inner)
+
+    @classmethod
+    def of_json(cls, made: dict[str, Any]) -> Side:
+        """Return the side that `to_json` wrote, as `SIDE` reads it. Where it stands in its stream is not known."""
+        file, line, inner = made.pop("file"), made.pop("line"), made.pop("composite")
+        at = () if file is None else (file if line is None else f"{file}:{line}",)
+        return cls(**{**made, "phase": made["phase"] or "", "index": -1, "at": at if inner is None else (*at, inner)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +159,18 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of this finding."""
-        return {
-            "kind": self.kind, "hazard": self.hazard, "scope": self.scope, "window": self.window, "pairs": self.pairs,
-            "harmful": self.harmful, "sides": [side.to_json() for side in self.sides], "trace": self.trace,
-            "token": self.token, "why": self.why, "shown": self.shown or None,
-        }  # fmt: skip
+        return FINDING.write(self)
+
+    @classmethod
+    def of_json(cls, value: Any) -> Finding:  # noqa: ANN401 - any JSON value
+        """Return the finding that `to_json` wrote. Where its operations stand in their streams is not known.
+
+        Raises:
+            BadFieldError: it is not what that writes.
+
+        """
+        made = FINDING.read(value)
+        return cls(**{**made, "sides": tuple(map(Side.of_json, made["sides"])), "shown": made["shown"] or ""})
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,18 +12,20 @@ import re
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from asyncsim.trace.errors import MisuseError, TraceError
-from asyncsim.trace.event import Event, Trace
-from asyncsim.trace.jsonl_elsewhere import filled_footer
-from asyncsim.trace.jsonl_footer import read_footer
+from asyncsim.trace.event import Collective, Event, Footer, Trace
+from asyncsim.trace.fields import object_in
+from asyncsim.trace.format import FOOTER, FOOTER_LINE, HEADER_LINE, STEP_LINE
 from asyncsim.trace.jsonl_header import read_header
 from asyncsim.trace.jsonl_step import Steps
 from asyncsim.trace.packed import Unpacking, open_for_reading
-from asyncsim.trace.strict import BadFieldError, Fields, parse_json, shown
+from asyncsim.trace.strict import BadFieldError, integer_in, parse_json, shown
 
-HEADER, STEP, FOOTER = "header", "step", "footer"
+if TYPE_CHECKING:
+    from asyncsim.trace.event import Header
+
 MAX_LINE = 1 << 24
 """A longer line is refused before it is held in memory: characters, the newline included."""
 _CRC = re.compile(r',"crc":"([0-9a-f]{8})"\}\Z')
@@ -120,14 +122,16 @@ class _Reader:
             self._number = 1
             raise BadFieldError("empty: a trace begins with its header")
         events: list[Event] = []
-        trace = Trace(read_header(self._fields(line, HEADER)), events)
+        first = self._fields(line, HEADER_LINE)
+        del first["event"]
+        trace = Trace(read_header(first), events)
         foreign = bool(trace.header.recorded)
         if foreign and not self._elsewhere:
             raise BadFieldError("recorded elsewhere: there is no schedule to follow; asyncsim explain analyses it")
         steps = Steps(trace.header)
         while (line := self._next_line()) is not None:
             try:
-                fields = self._fields(line, STEP, FOOTER)
+                fields = self._fields(line, STEP_LINE, FOOTER_LINE)
             except BadFieldError:
                 if self._partial and not self._whole:
                     self._number -= 1
@@ -136,19 +140,18 @@ class _Reader:
                 raise
             if trace.footer is not None:
                 raise BadFieldError("content after the footer")
-            if fields.take("event") == STEP:
+            if fields.pop("event") == STEP_LINE:
                 number = self._step_number(fields, len(events)) if foreign else len(events)
                 events.append(steps.read(fields, number))
             else:
-                fields = filled_footer(fields, len(trace.events)) if foreign else fields
-                trace.footer = read_footer(fields, steps, trace)
+                trace.footer = _footer(fields, steps, trace)
         if trace.footer is None:
             if not self._partial:
                 raise BadFieldError("truncated: the trace ends without a footer")
             self._cut = self._cut or "it has no footer"
         return trace
 
-    def _step_number(self, fields: Fields, due: int) -> int | None:
+    def _step_number(self, fields: dict[str, Any], due: int) -> int | None:
         """Return the number that a step has; None where the steps of this trace have none: all or nobody."""
         if self._numbered is None:
             self._numbered = "step" in fields
@@ -185,11 +188,10 @@ class _Reader:
                 raise BadFieldError(self._unpacking.fault)
             self._cut = "its compressed data ends too early"
 
-    def _fields(self, line: str, *kinds: str) -> Fields:
+    def _fields(self, line: str, *kinds: str) -> dict[str, Any]:
         """Check the sum of a line and what kind it is."""
-        value = parse_json(self._unchained(line))
-        fields = Fields(value, "the line")
-        kind = value.get("event")
+        fields = object_in(parse_json(self._unchained(line)), "the line")
+        kind = fields.get("event")
         if kind not in kinds:
             raise BadFieldError(f"a line of the kind {shown(kind)}, where a {' or '.join(kinds)} belongs")
         return fields
@@ -213,3 +215,31 @@ class _Reader:
 
     def _error(self, reason: str) -> TraceError:
         return TraceError(reason, line=self._number, source=self._name)
+
+
+def _footer(line: dict[str, Any], steps: Steps, trace: Trace) -> Footer:
+    """Return the footer of a trace whose steps were all read."""
+    header = trace.header
+    made = FOOTER.read(line, elsewhere=bool(header.recorded))
+    if made["steps"] not in {None, len(trace.events)}:
+        raise BadFieldError(f"the footer counts {made['steps']} steps; the trace has {len(trace.events)}")
+    outputs = [list(row) for row in made["outputs"]]
+    if outputs and len(outputs) != header.calls:
+        raise BadFieldError(f"'outputs' of {len(outputs)} calls; the run makes {header.calls}")
+    for row in outputs:
+        if len(row) != header.ranks:
+            raise BadFieldError(f"{len(row)} outputs of a call; there are {header.ranks} ranks")
+    pending = [steps.read(item, None, pending=True) for item in made["pending"]]
+    collectives = [_collective(each, steps, header) for each in made["collectives"]]
+    return Footer(made["ending"], outputs, pending, made["verdict"] or None, list(made["findings"]), collectives)
+
+
+def _collective(made: dict[str, Any], steps: Steps, header: Header) -> Collective:
+    actor, rank = steps.task(made["actor"]), made["rank"]
+    members = made["members"] = tuple(integer_in(each, "a member", 0, header.ranks - 1) for each in made["members"])
+    if rank != actor.rank or rank not in members:
+        raise BadFieldError(
+            f"actor {actor.name} is of rank {actor.rank}, and calls a collective as {rank} of {members}"
+        )
+    integer_in(made["call"], "'call'", 0, header.calls - 1)
+    return Collective(**made)

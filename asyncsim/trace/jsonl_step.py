@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.trace.cells import COMPARISONS, UPDATES
 from asyncsim.trace.event import Event
+from asyncsim.trace.fields import object_in
+from asyncsim.trace.format import ELSEWHERE
+from asyncsim.trace.format_step import ACCESS, CELL, KIND, PENDING, STEPS, WIRE_ACCESS
 from asyncsim.trace.jsonl_actors import Actors
-from asyncsim.trace.jsonl_elsewhere import ELSEWHERE, filled_step
 from asyncsim.trace.jsonl_shape import fault_of
-from asyncsim.trace.kinds import KINDS, LATER, NONE, POLLING, PUTTING, SEEN, UPDATE, Kind
+from asyncsim.trace.kinds import COPYING, LATER, PUTTING, READING, SIGNALLING
 from asyncsim.trace.late import model_of
 from asyncsim.trace.layout import SignalLayout, WindowLayout
 from asyncsim.trace.op import Op
 from asyncsim.trace.region import ADD, READ, WRITE, Access, Region
-from asyncsim.trace.strict import BadFieldError, Fields, integer_in, list_in, shown, text_in
+from asyncsim.trace.strict import BadFieldError, integer_in, shown
 from asyncsim.trace.values import decode_data
 
 if TYPE_CHECKING:
-    from asyncsim.trace.event import Header, Site
+    from asyncsim.trace.event import Header
     from asyncsim.trace.jsonl_actors import Wire
+    from asyncsim.trace.kinds import Kind
     from asyncsim.trace.region import Box, Cell
     from asyncsim.trace.world import Actor
 
 MAX_SPANS = 1 << 22
 """The byte ranges of all different regions of a trace, together. A short line can ask for very many."""
-
-_MODES = (READ, WRITE, ADD)
-_SITE = re.compile(r"(.+:\d{1,9})?\Z", re.ASCII | re.DOTALL)
-"""What leaves something to land, under a memory model that is late."""
 
 
 class Steps:
@@ -51,13 +48,12 @@ class Steps:
         self._pending: set[str] = set()
         self._regions: dict[tuple[object, ...], Region] = {}
         self._spans = 0
-        self._rank = 0  # whose step is being read
 
-    def read(self, fields: Fields, step: int | None, *, pending: bool = False) -> Event:
+    def read(self, line: Any, step: int | None, *, pending: bool = False) -> Event:  # noqa: ANN401 - any JSON value
         """Return the event of a line; `step` is the number it must have, None where nothing says.
 
         Args:
-            fields: of the line.
+            line: a step, or a pending operation.
             step: from 0.
             pending: whether it is an operation that was never done, as a footer lists them; each actor has at most
                 one.
@@ -66,163 +62,144 @@ class Steps:
             BadFieldError: something in it cannot be.
 
         """
-        if step is not None and (number := fields.integer("step", 0)) != step:
-            raise BadFieldError(f"step {number}, where step {step} belongs")
-        if self._foreign:
-            fields = filled_step(fields, self._world)
-        name = fields.text("actor")
-        actor, wire = self._actors.find(name)
-        if (rank := fields.integer("rank", 0)) != actor.rank:
-            raise BadFieldError(f"actor {name} is of rank {actor.rank}, not {rank}")
-        self._rank = rank
-        call = fields.integer("call", 0, self._calls - 1)
-        kind = fields.choice("op", tuple(KINDS))
+        what = "a pending operation" if pending else "the line"
+        given = object_in(line, what)
+        if "op" not in given:
+            raise BadFieldError(f"{what} has no 'op'")
+        kind = KIND.check(given["op"], "'op'")
+        objects = PENDING if pending else STEPS
+        declared = objects.get((kind, "cell" in given)) or objects[kind, False]
+        made = declared.read(given, elsewhere=self._foreign)
+        if not pending and made["step"] != step:
+            raise BadFieldError(f"step {made['step']}, where step {step} belongs")
+        actor, wire = self._actor(made["actor"], made["rank"])
+        call = integer_in(made["call"], "'call'", 0, self._calls - 1)
         op = Op(
             actor, kind, call=call, deferred=self._model.late and kind in LATER,
             adapter=self._model.adapter and kind in PUTTING,
         )  # fmt: skip
-        event = Event(step, op, call, fields.text("phase", ""), read_site(fields))
+        for name, operand in declared.operands:
+            setattr(op, operand, made[name])
+        event = Event(step, op, call, made["phase"], made["at"], time=made["time"])
+        if "cell" in made:
+            self._read_cell(event, made, declared.row.amount)
         if wire is not None:
-            self._read_landing(wire, event, fields, pending=pending)
+            self._read_landing(wire, op, made)
         else:
-            self._read_operation(event, fields, pending=pending)
-        if "time" in fields:
-            event.time = _time(fields.take("time"))
-        fields.end()
+            self._read_operation(op, made, declared.row)
+        if op.accesses:
+            event.unwritten = made["unwritten"]
+            if made.get("value") is not None:
+                region = op.accesses[-1].region
+                event.data = decode_data(made["value"], region.dtype, _elements(region))
         if not pending:
             self._actors.took_step(op)
-        elif name in self._pending:
-            raise BadFieldError(f"actor {name} is pending twice")
+        elif actor.name in self._pending:
+            raise BadFieldError(f"actor {actor.name} is pending twice")
         else:
-            self._pending.add(name)
+            self._pending.add(actor.name)
         return event
 
     def task(self, name: str) -> Actor:
         """Return a rank's own actor, or a stream that some step started."""
         return self._actors.task(name)
 
-    def _read_operation(self, event: Event, fields: Fields, *, pending: bool) -> None:
+    def _actor(self, name: str | None, rank: int | None) -> tuple[Actor, Wire | None]:
+        """Return who did it, and what it carries if it is a wire; recorded elsewhere, one of the two may be None."""
+        if name is None and rank is None:
+            raise BadFieldError("the line has no 'actor', and no 'rank'")
+        actor, wire = self._actors.find(str(rank) if name is None else name)
+        if rank not in {None, actor.rank}:
+            raise BadFieldError(f"actor {actor.name} is of rank {actor.rank}, not {rank}")
+        return actor, wire
+
+    def _read_cell(self, event: Event, made: dict[str, Any], amount: str) -> None:
+        """Read what an operation does to a cell, or sees of it."""
         op = event.op
-        row = KINDS[op.kind]
+        cell = op.cell = self._cell(made["cell"], op.actor.rank)
+        if amount:
+            integer_in(op.amount, repr(amount), cell.low, cell.high)
+        if made["have"] is not None:  # who instruments a kernel need not know it
+            event.have = integer_in(made["have"], "'have'", cell.low, cell.high)
+
+    def _read_operation(self, op: Op, made: dict[str, Any], row: Kind) -> None:
+        """Read the places of an operation of a task, and check that all of it fits together."""
+        rank = op.actor.rank
         if row.landing:
             raise BadFieldError(f"actor {op.actor.name} is a task; only a wire can {op.kind}")
         if row.touches:
-            self._read_accesses(event, fields, pending=pending)
-        elif row.cell != NONE:
-            self._read_cell(event, row, fields)
-        elif row.link is None:
-            op.link = fields.text("link")
-            op.amount = fields.integer(row.amount, 1) if row.amount else 0
-            self._actors.check_link(op)
-        elif row.link:
-            op.link = _link(fields, row.link)
-
-    def _read_cell(self, event: Event, row: Kind, fields: Fields) -> None:
-        """Read what an operation on a cell alone has."""
-        op = event.op
-        if row.cell == UPDATE:
-            self._read_change(event, fields, row.amount)
-            op.relaxed = "relaxed" in row.flags and fields.flag("relaxed")
-            op.link = _link(fields, row.link) if op.relaxed and row.link else ""
-            return
-        cell = op.cell = self._cell(fields.take("cell"))
-        if row.cell != SEEN:
-            op.how = fields.choice("how", tuple(COMPARISONS))
-            op.amount = fields.integer(row.amount, cell.low, cell.high)
-        if cell.owner != op.actor.rank:
-            raise BadFieldError(f"rank {op.actor.rank} waits on {cell}, which is not its own")
-        op.consume = "consume" in row.flags and fields.flag("consume")
-        event.have = self._have(fields, cell)
-
-    def _read_change(self, event: Event, fields: Fields, amount: str) -> Cell:
-        op = event.op
-        cell = op.cell = self._cell(fields.take("cell"))
-        op.how = fields.choice("how", tuple(UPDATES))
-        op.amount = fields.integer(amount, cell.low, cell.high)
-        event.have = self._have(fields, cell)
-        return cell
-
-    def _have(self, fields: Fields, cell: Cell) -> int | None:
-        """Take what a cell held; who instruments a kernel need not know it."""
-        if self._foreign and "have" not in fields:
-            return None
-        return fields.integer("have", cell.low, cell.high)
-
-    def _read_accesses(self, event: Event, fields: Fields, *, pending: bool) -> None:
-        """Read what a load, store, poll, get or put has, with or without a signal."""
-        op = event.op
-        op.accesses = tuple(self._access(item)[0] for item in fields.items("accesses"))
-        row, fault = KINDS[op.kind], fault_of(op)
-        if "late" in row.flags and fields.flag("late"):
-            op.late = True
-            if len(op.accesses) == 1:
+            items = made["accesses"]
+            reading = len(items) if op.kind in READING else len(items) - 1 if op.kind in COPYING else 0
+            op.accesses = tuple(
+                [self._access(item, rank, READ if at < reading else WRITE)[0] for at, item in enumerate(items)]
+            )
+            fault = fault_of(op)
+            if op.late and len(op.accesses) == 1:
                 fault = fault or "nothing of it can be read late: its source is fixed"
-        if fault:
-            raise BadFieldError(f"rank {op.actor.rank}, {op.kind}: {fault}")
-        if row.cell == UPDATE:
-            self._read_change(event, fields, row.amount)
-        self._read_data(event, fields, pending=pending)
+            if fault:
+                raise BadFieldError(f"rank {rank}, {op.kind}: {fault}")
+        elif op.cell is not None:
+            if op.kind not in SIGNALLING and op.cell.owner != rank:
+                raise BadFieldError(f"rank {rank} waits on {op.cell}, which is not its own")
+            if op.link and not op.relaxed:
+                raise BadFieldError(f"'link' is {shown(op.link)}; only what is relaxed has one")
+        elif row.link is None:
+            self._actors.check_link(op)
 
-    def _read_data(self, event: Event, fields: Fields, *, pending: bool) -> None:
-        region = event.op.accesses[-1].region
-        if (not pending or event.op.kind in POLLING) and "value" in fields:
-            event.data = decode_data(fields.take("value"), region.dtype, _elements(region))
-        event.unwritten = fields.flag("unwritten")
-
-    def _read_landing(self, wire: Wire, event: Event, fields: Fields, *, pending: bool) -> None:
+    def _read_landing(self, wire: Wire, op: Op, made: dict[str, Any]) -> None:
         """Read a step of a wire, which must be the one that its operation left to it."""
-        op, landing = event.op, wire.landing
-        name = op.actor.name
+        landing, name = wire.landing, op.actor.name
         if op.kind != wire.next:
             raise BadFieldError(f"wire {name} does a {op.kind}; its next step is a {wire.next}")
         if op.call != wire.call:
             raise BadFieldError(f"wire {name} carries a landing of call {wire.call}, not {op.call}")
-        op.link = fields.text("link", "")
-        op.accesses = wire.accesses
-        if landing.cell is not None:
-            cell = self._read_change(event, fields, "value")
-            same = (cell.slot, op.how, op.amount) == (landing.cell.slot, landing.how, landing.amount)
-        else:
-            found = [self._access(item, wire=True) for item in fields.items("accesses")]
-            same = [_key(*each) for each in found] == [_key(due, due.region.part) for due in wire.accesses]
-            self._read_data(event, fields, pending=pending)
-        if not same or op.link != landing.link:
+        found = [self._access(item, op.actor.rank, "", wire=True) for item in made.get("accesses", ())]
+        same = [_key(*each) for each in found] == [_key(due, due.region.part) for due in wire.accesses]
+        left = None if landing.cell is None else (landing.cell.slot, landing.how, landing.amount)
+        if not same or op.link != landing.link or left != (op.cell and (op.cell.slot, op.how, op.amount)):
             raise BadFieldError(f"wire {name}: this is not what the operation that it belongs to left to it")
+        op.accesses = wire.accesses
 
-    def _owner(self, layout: WindowLayout | SignalLayout, fields: Fields) -> int:
-        """Take the owner of a place, which is a member of the group that its window or signal belongs to."""
-        owner = fields.integer("owner", 0, self._world.ranks - 1)
-        for rank, what in ((owner, "owns no part of it"), (self._rank, "cannot touch it")):
-            if rank not in layout.members:
+    def _owner(self, layout: WindowLayout | SignalLayout, owner: int | None, rank: int) -> int:
+        """Return the owner of a place, which is a member of the group that its window or signal belongs to."""
+        owner = rank if owner is None else integer_in(owner, "'owner'", 0, self._world.ranks - 1)
+        for each, what in ((owner, "owns no part of it"), (rank, "cannot touch it")):
+            if each not in layout.members:
                 members = ", ".join(map(str, layout.members))
-                raise BadFieldError(f"{layout.name} is of group {layout.group!r} (ranks {members}); rank {rank} {what}")
+                raise BadFieldError(f"{layout.name} is of group {layout.group!r} (ranks {members}); rank {each} {what}")
         return owner
 
-    def _cell(self, item: Any) -> Cell:  # noqa: ANN401 - any JSON value
-        fields = Fields(item, "'cell'")
-        layout = self._world.layouts.get(name := fields.text("signal"))
+    def _cell(self, item: Any, rank: int) -> Cell:  # noqa: ANN401 - any JSON value
+        made = CELL.read(item, elsewhere=self._foreign)
+        layout = self._world.layouts.get(name := made["signal"])
         if not isinstance(layout, SignalLayout):
             raise BadFieldError(f"the header declares no signal {shown(name)}")
-        owner = self._owner(layout, fields)
-        index = list_in(fields.take("index"), "'index'")
-        fields.end()
+        owner, index = self._owner(layout, made["owner"], rank), made["index"]
+        if index is None:
+            if layout.cells_a_rank != 1:
+                raise BadFieldError(f"'cell' has no 'index'; signal {name} has shape {layout.shape}")
+            index = (0,) * len(layout.shape)
         if len(index) != len(layout.shape):
             raise BadFieldError(f"'index' has {len(index)} offsets; signal {name} has shape {layout.shape}")
-        key = tuple(integer_in(at, "an offset", 0, extent - 1) for at, extent in zip(index, layout.shape, strict=True))
-        return layout.cell(owner, key, owner)
+        for at, extent in zip(index, layout.shape, strict=True):
+            integer_in(at, "an offset", 0, extent - 1)
+        return layout.cell(owner, index, owner)
 
-    def _access(self, item: Any, *, wire: bool = False) -> tuple[Access, tuple[int, int] | None]:  # noqa: ANN401
-        """Return an access to a whole region and, for a wire, the piece of it that is meant."""
-        fields = Fields(item, "an access")
-        layout = self._world.layouts.get(name := fields.text("window"))
+    def _access(
+        self, item: Any, rank: int, mode: str, *, wire: bool = False,  # noqa: ANN401
+    ) -> tuple[Access, tuple[int, ...] | None]:  # fmt: skip
+        """Return an access to a whole region and, for a wire, the piece of it that is meant.
+
+        Recorded elsewhere, it may be of the whole window, in the mode that its kind has there.
+        """
+        made = (WIRE_ACCESS if wire else ACCESS).read(item, elsewhere=self._foreign)
+        layout = self._world.layouts.get(name := made["window"])
         if not isinstance(layout, WindowLayout):
             raise BadFieldError(f"the header declares no window {shown(name)}")
-        owner = self._owner(layout, fields)
-        places = list_in(fields.take("region"), "'region'")
-        mode = fields.choice("mode", _MODES)
-        piece = _piece(fields.take("piece")) if wire and "piece" in fields else None
-        atomic = fields.flag("atomic")
-        fields.end()
+        owner, places = self._owner(layout, made["owner"], rank), made["region"]
+        mode = made["mode"] or mode
+        if places is None:
+            places = [[0, extent, 1] for extent in layout.shape]
         if len(places) != len(layout.shape):
             raise BadFieldError(f"'region' has {len(places)} offsets; window {name} has shape {layout.shape}")
         whole = tuple(type(place) is list for place in places)
@@ -234,28 +211,10 @@ class Steps:
                 raise BadFieldError(f"the regions so far are more than {MAX_SPANS} pieces of memory")
             region = self._regions[name, owner, box, whole] = layout.from_box(owner, box, whole)
         plain = {READ: region.reads, WRITE: region.writes, ADD: region.adds}[mode]
-        return (region.atomic(mode) if atomic and mode != ADD else plain)[0], piece
+        return (region.atomic(mode) if made["atomic"] and mode != ADD else plain)[0], made.get("piece")
 
 
-def _link(fields: Fields, word: str) -> str:
-    """Take the word that sets an operation apart, if it is there."""
-    return fields.choice("link", (word,)) if "link" in fields else ""
-
-
-def _time(value: Any) -> float:  # noqa: ANN401
-    if type(value) not in (int, float) or value < 0:
-        raise BadFieldError(f"'time' is {shown(value)}; it must be a number of seconds, at least 0")
-    return float(value)
-
-
-def _piece(item: Any) -> tuple[int, int]:  # noqa: ANN401
-    ends = [integer_in(at, "an end of a 'piece'", 0) for at in list_in(item, "'piece'")]
-    if len(ends) != 2:  # noqa: PLR2004 - start and stop
-        raise BadFieldError(f"'piece' is {shown(item)}; it is [start, stop]")
-    return ends[0], ends[1]
-
-
-def _key(access: Access, piece: tuple[int, int] | None) -> tuple[object, ...]:
+def _key(access: Access, piece: tuple[int, ...] | None) -> tuple[object, ...]:
     region = access.region
     return (region.slot, region.index, access.mode, access.atomic, piece)
 
@@ -281,14 +240,6 @@ def _span_count(box: Box, shape: tuple[int, ...]) -> int:
             count *= len(range(start, stop, step))
         contiguous = contiguous and (start, stop, step) == (0, extent, 1)
     return count
-
-
-def read_site(fields: Fields) -> Site:
-    """Take the source lines of an operation."""
-    at = tuple(text_in(line, "a line of 'at'") for line in fields.items("at"))
-    if len(at) > 2 or not all(_SITE.match(line) for line in at):  # noqa: PLR2004 - the author's and the composite's
-        raise BadFieldError(f"'at' is {shown(list(at))}; it holds at most two lines, as file:number")
-    return at
 
 
 def _elements(region: Region) -> int:

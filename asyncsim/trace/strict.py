@@ -1,4 +1,4 @@
-"""Strict JSON: objects whose every field is asked for by type and range, and numbers that stay numbers.
+"""Strict JSON: numbers that stay numbers, and no value is taken for another.
 
 The json module accepts what no trace may hold: NaN literals, a key twice, numbers without end. A
 file from somebody else is checked here before anything is made of it.
@@ -19,10 +19,10 @@ MAX_RANKS = 1 << 12
 MAX_CALLS = 1 << 16
 """A small file can ask for a large world; larger ones than this are not made."""
 
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _ESCAPE = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F]..)|\\.")
 """An escape in JSON: a pair of surrogates, a lone one, or another."""
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_REQUIRED: Any = object()
+_HEX = frozenset("0123456789abcdef")
 
 
 class BadFieldError(ValueError):
@@ -35,19 +35,6 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
         raise BadFieldError(f"the key {twice!r} stands twice in one object")
     return made
-
-
-def json_text(value: Any) -> str:  # noqa: ANN401
-    """Write a value as JSON that `parse_json` and `text_in` read; half a character becomes its escape, as text.
-
-    A file name that is not UTF-8 has such halves, and so has any text that an author made of them.
-    """
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)  # ASCII: any encoding keeps the bytes
-    return _ESCAPE.sub(_whole, text) if "\\ud" in text else text
-
-
-def _whole(escape: re.Match[str]) -> str:
-    return f"\\{escape[0]}" if escape[1] else escape[0]
 
 
 def _integer(text: str) -> int:
@@ -86,6 +73,19 @@ def parse_json(text: str) -> Any:  # noqa: ANN401 - any JSON value
         raise BadFieldError(f"no JSON: {error.msg} at column {error.colno}") from None
 
 
+def json_text(value: Any) -> str:  # noqa: ANN401
+    """Write a value as JSON that `parse_json` and `text_in` read; half a character becomes its escape, as text.
+
+    A file name that is not UTF-8 has such halves, and so has any text that an author made of them.
+    """
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)  # ASCII: any encoding keeps the bytes
+    return _ESCAPE.sub(_whole, text) if "\\ud" in text else text
+
+
+def _whole(escape: re.Match[str]) -> str:
+    return f"\\{escape[0]}" if escape[1] else escape[0]
+
+
 def _check_depth(text: str) -> None:
     depth = 0
     for sign in _STRING.sub("", text):
@@ -118,22 +118,22 @@ def text_in(value: Any, what: str) -> str:  # noqa: ANN401
     return value
 
 
-def integer_in(value: Any, what: str, low: int, high: int | None = None) -> int:  # noqa: ANN401
+def integer_in(value: Any, what: str, low: int | None = None, high: int | None = None) -> int:  # noqa: ANN401
     """Return `value` if it is an integer from `low` to `high`, both included.
 
     Args:
         value: any JSON value; a boolean is no integer.
         what: its name, for the message.
-        low: the least that is right.
+        low: the least that is right; None: no bound.
         high: the most; None: no bound.
 
     Raises:
         BadFieldError: it is no integer, or out of bounds.
 
     """
-    if type(value) is not int or value < low or (high is not None and value > high):
-        bounds = f"at least {low}" if high is None else f"{low} to {high}"
-        raise BadFieldError(f"{what} is {shown(value)}; it must be an integer, {bounds}")
+    if type(value) is not int or (low is not None and value < low) or (high is not None and value > high):
+        bounds = "" if low is None else f", at least {low}" if high is None else f", {low} to {high}"
+        raise BadFieldError(f"{what} is {shown(value)}; it must be an integer{bounds}")
     return value
 
 
@@ -153,109 +153,17 @@ def list_in(value: Any, what: str) -> list[Any]:  # noqa: ANN401
     return value
 
 
-class Fields:
-    """The fields of one JSON object. Each is taken once; what is left at the end is an error.
+def hex_in(value: Any, what: str) -> str:  # noqa: ANN401
+    """Return `value` if it is a digest: 16 hex digits.
 
     Args:
-        value: what stands where an object should.
-        what: its name, for messages.
+        value: any JSON value.
+        what: its name, for the message.
+
+    Raises:
+        BadFieldError: it is something else.
 
     """
-
-    __slots__ = ("_left", "_what")
-
-    def __init__(self, value: Any, what: str) -> None:  # noqa: ANN401
-        if type(value) is not dict:
-            raise BadFieldError(f"{what} is {shown(value)}; it must be an object")
-        self._left = dict(value)
-        self._what = what
-
-    def __contains__(self, name: str) -> bool:
-        """Say whether the field is there and was not taken."""
-        return name in self._left
-
-    def take(self, name: str, default: Any = _REQUIRED) -> Any:  # noqa: ANN401
-        """Take a field of any type.
-
-        Args:
-            name: its key.
-            default: returned where it is missing; without one it must be there.
-
-        Raises:
-            BadFieldError: it is missing, or was taken before, and there is no default.
-
-        """
-        if name in self._left:
-            return self._left.pop(name)
-        if default is _REQUIRED:
-            raise BadFieldError(f"{self._what} has no {name!r}")
-        return default
-
-    def text(self, name: str, default: str = _REQUIRED) -> str:
-        """Take a text.
-
-        Args:
-            name: its key.
-            default: returned where it is missing; without one it must be there.
-
-        Raises:
-            BadFieldError: it is missing, or no text.
-
-        """
-        value = self.take(name, default)
-        return value if value is default else text_in(value, repr(name))
-
-    def choice(self, name: str, known: tuple[str, ...]) -> str:
-        """Take a text that is one of `known`.
-
-        Args:
-            name: its key.
-            known: what it can be.
-
-        Raises:
-            BadFieldError: it is missing, or none of them.
-
-        """
-        value = self.take(name)
-        if type(value) is not str or value not in known:
-            raise BadFieldError(f"{name!r} is {shown(value)}; it must be one of {', '.join(known)}")
-        return value
-
-    def integer(self, name: str, low: int, high: int | None = None) -> int:
-        """Take an integer from `low` to `high`, both included.
-
-        Args:
-            name: its key.
-            low: the least that is right.
-            high: the most; None: no bound.
-
-        Raises:
-            BadFieldError: it is missing, no integer, or out of bounds.
-
-        """
-        return integer_in(self.take(name), repr(name), low, high)
-
-    def flag(self, name: str) -> bool:
-        """Take true or false; false if it is left out."""
-        value = self.take(name, default=False)
-        if type(value) is not bool:
-            raise BadFieldError(f"{name!r} is {shown(value)}; it must be true or false")
-        return value
-
-    def items(self, name: str) -> list[Any]:
-        """Take a list; empty if it is left out."""
-        return list_in(self.take(name, []), repr(name))
-
-    def rest(self) -> dict[str, Any]:
-        """Return the fields that were not taken."""
-        return dict(self._left)
-
-    def names(self) -> list[str]:
-        """Return the names of the fields that were not taken."""
-        return list(self._left)
-
-    def end(self) -> None:
-        """Refuse fields that nobody asked for: a misspelt one would be lost without a word."""
-        if self._left:
-            name = shown(next(iter(self._left)))
-            raise BadFieldError(f"{self._what} has a field {name} that does not belong there")
+    if type(value) is not str or len(value) != 16 or not _HEX.issuperset(value):  # noqa: PLR2004 - as digest.py makes it
+        raise BadFieldError(f"{what} is {shown(value)}; it must be 16 hex digits")
+    return value

@@ -11,16 +11,17 @@ from __future__ import annotations
 import base64
 import re
 import zlib
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asyncsim.trace.errors import MisuseError, TraceError
 from asyncsim.trace.event import ENDINGS, STEP_LIMIT
+from asyncsim.trace.fields import COUNT, TEXT, Field, Object, choice, list_of
+from asyncsim.trace.format import HEADER, MEMORY
 from asyncsim.trace.jsonl_read import read_trace
-from asyncsim.trace.strict import MAX_CALLS, MAX_RANKS, BadFieldError, Fields, json_text, parse_json, text_in
-from asyncsim.trace.values import hex_in
+from asyncsim.trace.strict import BadFieldError, json_text, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,6 +35,16 @@ MAX_BYTES = 64 << 20
 MAX_CHOICES = 10_000_000
 """A longer schedule is refused."""
 
+_SHARED = ("kernel", "source", "ranks", "calls", "memory", "seed", "edits")
+_HEAD = Object(
+    "the token",
+    (
+        *(replace(each, type=TEXT) if each.type is MEMORY else each for each in HEADER.fields if each.name in _SHARED),
+        Field("actors", list_of(TEXT, "an actor"), "those that took a step", default=(), kept=True),
+        Field("ending", choice(*ENDINGS), "how the run ended", default=None),
+        Field("limit", COUNT, "after how many steps it had to end", default=None),
+    ),
+)
 _MAX_HEAD = 1 << 20
 _ALPHABET = re.compile(r"[A-Za-z0-9_-]*\Z", re.ASCII)
 _RUN = re.compile(r"(\d{1,9})(?:\*(\d{1,9}))?(?:,(?=.)|\Z)", re.ASCII | re.DOTALL)
@@ -119,12 +130,7 @@ def encode(token: Token) -> str:
         number = numbers.setdefault(name, len(numbers))
         count = sum(1 for _ in same)
         runs.append(f"{number}*{count}" if count > 1 else str(number))
-    head = {
-        "kernel": token.kernel, "source": token.source, "ranks": token.ranks, "calls": token.calls,
-        "memory": token.memory, "seed": token.seed, "edits": list(token.edits), "actors": list(numbers),
-        **({} if token.ending is None else {"ending": token.ending}),
-        **({} if token.limit is None else {"limit": token.limit}),
-    }  # fmt: skip
+    head = _HEAD.write(token, actors=list(numbers))
     text = f"{json_text(head)}\n{','.join(runs)}"
     return PREFIX + base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).rstrip(b"=").decode()
 
@@ -149,24 +155,8 @@ def _decode(text: str) -> Token:
     head, newline, runs = _unpacked(text.removeprefix(PREFIX)).partition("\n")
     if not newline or len(head) > _MAX_HEAD:
         raise BadFieldError("damaged: its first line is not whole")
-    fields = Fields(parse_json(head), "the token")
-    kernel = fields.text("kernel")
-    source = fields.text("source")
-    if source:
-        hex_in(source, "'source'")
-    ranks = fields.integer("ranks", 1, MAX_RANKS)
-    calls = fields.integer("calls", 1, MAX_CALLS)
-    memory = fields.text("memory")
-    seed = fields.integer("seed", 0)
-    edits = tuple(text_in(edit, "an edit") for edit in fields.items("edits"))
-    actors = [text_in(actor, "an actor") for actor in fields.items("actors")]
-    ending = fields.choice("ending", ENDINGS) if "ending" in fields else None
-    limit = fields.integer("limit", 0) if "limit" in fields else None
-    fields.end()
-    return Token(
-        kernel=kernel, source=source, ranks=ranks, calls=calls, memory=memory, seed=seed,
-        choices=tuple(_choices(runs, actors)), edits=edits, ending=ending, limit=limit,
-    )  # fmt: skip
+    made = _HEAD.read(parse_json(head))
+    return Token(choices=tuple(_choices(runs, made.pop("actors"))), **made)
 
 
 def _unpacked(text: str) -> str:
@@ -193,7 +183,7 @@ def _unpacked(text: str) -> str:
         raise BadFieldError("damaged: what it packs is no text") from None
 
 
-def _choices(runs: str, actors: list[str]) -> Iterator[str]:
+def _choices(runs: str, actors: tuple[str, ...]) -> Iterator[str]:
     """Unroll the schedule, piece by piece: it can be much longer than its text."""
     at = total = 0
     while at < len(runs):

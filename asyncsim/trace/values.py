@@ -18,7 +18,8 @@ import numpy as np
 from asyncsim.trace.declare import dtype_of
 from asyncsim.trace.digest import digest_bytes
 from asyncsim.trace.event import Digest
-from asyncsim.trace.strict import BadFieldError, Fields, list_in, shown
+from asyncsim.trace.fields import HEX, Field, Object, whole
+from asyncsim.trace.strict import BadFieldError, list_in, shown
 
 INLINE = 16
 """Up to so many elements stand in the line itself."""
@@ -28,6 +29,17 @@ DTYPES = (
     "float64", "longdouble", "complex64", "complex128", "clongdouble",
 )  # fmt: skip
 """What a window can hold, by the names that a trace uses. (numpy's float128 has another name on other machines.)"""
+
+DIGEST = Object(
+    "'value'",
+    (
+        Field("sha256", HEX, "the first 16 hex digits of the SHA-256", source="hex"),
+        Field("elements", whole(INLINE + 1), "how many there are"),
+    ),
+)
+"""What stands for more elements."""
+ELEMENT = {"oneOf": [{"type": ["number", "boolean"]}, {"type": "string", "pattern": "^(-?inf|(nan|bits):[0-9a-f]+)$"}]}
+"""The schema of an element of a value; a complex one is a pair of them."""
 
 _DOUBLE = 8
 _HEX = frozenset("0123456789abcdef")
@@ -54,10 +66,10 @@ def encode_data(data: bytes | Digest, dtype: np.dtype[Any]) -> list[Any] | dict[
 
     """
     if isinstance(data, Digest):
-        return {"sha256": data.hex, "elements": data.elements}
+        return DIGEST.write(data)
     elements = len(data) // dtype.itemsize
     if elements > INLINE:
-        return {"sha256": digest_bytes(data), "elements": elements}
+        return DIGEST.write(Digest(digest_bytes(data), elements))
     array = np.frombuffer(data, dtype)
     part = _part(dtype)
     if part is not dtype:
@@ -189,26 +201,7 @@ def _from_bits(text: str, dtype: np.dtype[Any]) -> bytes:
 
 
 def _decode_digest(value: dict[str, Any], elements: int) -> Digest:
-    fields = Fields(value, "'value'")
-    digits = hex_in(fields.take("sha256"), "'sha256'")
-    count = fields.integer("elements", INLINE + 1)
-    fields.end()
-    if count != elements:
-        raise BadFieldError(f"'value' is the digest of {count} elements; its region has {elements}")
-    return Digest(digits, count)
-
-
-def hex_in(value: Any, what: str) -> str:  # noqa: ANN401
-    """Return `value` if it is a digest: 16 hex digits.
-
-    Args:
-        value: any JSON value.
-        what: its name, for the message.
-
-    Raises:
-        BadFieldError: it is something else.
-
-    """
-    if type(value) is not str or len(value) != 16 or not _HEX.issuperset(value):  # noqa: PLR2004 - as digest.py makes it
-        raise BadFieldError(f"{what} is {shown(value)}; it must be 16 hex digits")
-    return value
+    digest = Digest(*DIGEST.read(value).values())
+    if digest.elements != elements:
+        raise BadFieldError(f"'value' is the digest of {digest.elements} elements; its region has {elements}")
+    return digest

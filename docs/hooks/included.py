@@ -1,7 +1,8 @@
 """What pages take from elsewhere when the site is built, so that nothing stands twice.
 
 A page asks with a comment: ``<!-- commands -->`` for the help of every command, ``<!-- glossary -->`` for the table
-of the README, ``<!-- litmus -->`` for the litmus tests of ARCHITECTURE.md.
+of the README, ``<!-- litmus -->`` for the litmus tests of ARCHITECTURE.md, ``<!-- fields of step -->`` for the table
+of the fields of a step of a trace, and so on.
 """
 # ruff: noqa: INP001 - mkdocs loads this file by its path
 
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from asyncsim.cli.main import main
+from asyncsim.trace.schema import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +55,12 @@ def litmus() -> str:
     return _table("ARCHITECTURE.md", "<!-- litmus -->", "<!-- /litmus -->")
 
 
-PARTS: dict[str, Callable[[], str]] = {"commands": commands, "glossary": glossary, "litmus": litmus}
+PARTS: dict[str, Callable[[], str]] = {
+    "commands": commands,
+    "glossary": glossary,
+    "litmus": litmus,
+    **{f"fields {name}": make for name, make in TABLES.items()},
+}
 
 
 def _table(file: str, start: str, end: str) -> str:

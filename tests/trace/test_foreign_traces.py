@@ -277,12 +277,12 @@ def test_streams_of_a_rank_are_put_in_order():
 
 def test_what_is_not_left_out_must_be_right():
     for old, new, reason in (
-        ('"recorded": "elsewhere"', '"recorded": "here"', "'recorded' is 'here'; it is left out, or 'elsewhere'"),
+        ('"recorded": "elsewhere"', '"recorded": "here"', "'recorded' is 'here'; it must be elsewhere, or left out"),
         ('"ranks": 3', '"ranks": 0', "'ranks' is 0"),
         ('"ranks": 3, ', "", "has no 'ranks'"),
         ('"window": "box"}]', '"window": "bag"}]', "the header declares no window 'bag'"),
         ('"accesses": [{"window": "box"}]', '"accesses": [3]', "an access is 3"),
-        ('"rank": 0', '"rank": "0"', "has no 'actor'"),
+        ('"rank": 0', '"rank": "0"', "'rank' is '0'; it must be an integer"),
         ('"rank": 0', '"actor": "7"', "the header knows no actor '7'"),
         ('"value": [0.0]', '"value": [0.0, 1.0]', "'value' has 2 elements"),
         ('{"event": "footer"}', '{"event": "footer", "steps": 3}', "the footer counts 3 steps"),

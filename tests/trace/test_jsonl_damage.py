@@ -124,7 +124,7 @@ STEP_FAULTS = [
     (2, '"rank": 0', '"rank": 1', "actor 0 is of rank 0, not 1"),
     (2, '"call": 0', '"call": 1', "'call' is 1; it must be an integer, 0 to 0"),
     (2, '"op": "store"', '"op": "fly"', "'op' is 'fly'"),
-    (2, '"op": "store"', '"op": "wait"', "has no 'cell'"),
+    (2, '"op": "store"', '"op": "wait"', "has no 'how'"),
     (2, '"op": "store"', '"op": "load"', "the mode write does not fit"),
     (2, '"op": "store"', '"op": "remote_store"', "is not where this kind goes"),
     (2, '"op": "store"', '"op": "get"', "1 accesses; it has a source and a target"),
@@ -136,10 +136,10 @@ STEP_FAULTS = [
     (2, "[0, [0, 2, 1]", "[2, [0, 2, 1]", "an offset is 2; it must be an integer, 0 to 1"),
     (2, "[0, [0, 2, 1]", "[[0, 2, 1]", "'region' has 2 offsets"),
     (2, '"write"', '"read it"', "'mode' is 'read it'"),
-    (2, '"at": [', '"at": ["a:1", "b:2", ', "at most two lines"),
-    (2, '"at": [', '"at": ["no line", ', "at most two lines"),
+    (2, '"at": [', '"at": ["a:1", "b:2", ', "'at' has 3 entries; it must have 0 to 2"),
+    (2, '"at": [', '"at": ["no line", ', "a line of 'at' is 'no line'; it must be a source line, as file:number"),
     (2, '"at": [', '"at": [3, ', "a line of 'at' is 3"),
-    (2, '"accesses": [', '"accesses": [3, ', "an access is 3; it must be an object"),
+    (2, '"accesses": [', '"accesses": [3, ', "'accesses' has 2 entries; it must have 1"),
     (2, '"phase": ', '"unknown": 1, "phase": ', "a field 'unknown' that does not belong there"),
     (2, "1.0,", "", "'value' has 3 elements"),
     (2, '"event": "step"', '"event": "leap"', "a line of the kind 'leap', where a step or footer belongs"),
@@ -174,7 +174,7 @@ FAULTS_BY_LINE = [
     ('"op": "get"', f'0, {ROW}, "mode": "write"', f'1, {ROW}, "mode": "write"', "is a peer's"),
     ('"op": "put"', '"owner": 0', '"owner": 1', "the source data[1, 0, 0:20]@1 is a peer's"),
     ('"op": "put", "accesses": [{"window": "one"', '"mode": "add"', '"mode": "read"', "it writes nothing"),
-    ('"op": "remote_load"', '"accesses": [', '"accesses": [], "x": [', "0 accesses; it has one"),
+    ('"op": "remote_load"', '"accesses": [', '"accesses": [], "x": [', "'accesses' has 0 entries; it must have 1"),
 ]  # fmt: skip
 
 

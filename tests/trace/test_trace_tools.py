@@ -20,8 +20,7 @@ from asyncsim.schedulers.table import make
 from asyncsim.study.compare import compare_traces
 from asyncsim.study.explain import ANALYSIS, BOTH, FOOTER, explain, read_run
 from asyncsim.trace.event import Trace
-from asyncsim.trace.jsonl import read_trace, write_trace
-from asyncsim.trace.jsonl_live import LiveTrace
+from asyncsim.trace.jsonl import LiveTrace, read_trace, write_trace
 from asyncsim.trace.jsonl_read import survey_trace
 
 TRACES = sorted((ROOT / "traces").glob("*.jsonl"))

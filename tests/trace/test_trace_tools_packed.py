@@ -14,8 +14,7 @@ from everything import TEXT
 
 from asyncsim import MisuseError, TraceError
 from asyncsim.trace import packed
-from asyncsim.trace.jsonl import read_trace, write_trace
-from asyncsim.trace.jsonl_live import LiveTrace
+from asyncsim.trace.jsonl import LiveTrace, read_trace, write_trace
 from asyncsim.trace.jsonl_read import survey_trace
 
 

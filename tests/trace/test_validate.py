@@ -194,11 +194,10 @@ def document_blocks(language):
     return re.findall(rf"```{language}\n(.*?)```", DOCUMENT.read_text("utf-8"), re.DOTALL)
 
 
-def test_the_command_prints_the_schema_that_the_document_shows():
+def test_the_command_prints_the_schema_that_the_document_links_to():
     shown = run("validate", "--schema", "asyncsim").output
     assert json.loads(shown) == schema()
     assert json.loads(run("validate", "--schema", "elsewhere").output) == schema(elsewhere=True)
-    assert [json.loads(block) for block in document_blocks("json")] == [schema()]
     file = DOCUMENT.with_name("trace.schema.json")
     assert file.read_text("utf-8") == shown, "write it anew: asyncsim validate --schema asyncsim"
 

@@ -13,7 +13,7 @@ from asyncsim.machine.simulate import Blocking, simulate
 from asyncsim.schedulers.replay import Replay, same_op
 from asyncsim.trace.errors import DivergenceError, KernelError
 from asyncsim.trace.event import STEP_LIMIT, STOPPED, Footer, Trace
-from asyncsim.trace.jsonl import declarations, groups
+from asyncsim.trace.format import declarations, groups
 from asyncsim.trace.token import Token
 from asyncsim.trace.values import encode_data
 
