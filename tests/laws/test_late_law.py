@@ -131,6 +131,9 @@ relation = streams.Streams.relation
         (edges, "changes_commute", yes, "soup, set flags"),
         (edges, "changes_commute", no, "soup, pipelined"),
         (edges._Issuer, "_touching", nothing, "soup, copies"),
+        (wires, "fetched_first", no, "copies with signals"),
+        (wires, "fetched_first", no, "soup, copies with signals"),
+        (edges._Issuer, "_touching", nothing, "copies with signals"),
         (edges, "FENCE", "", "message passing, any way"),
         (edges, "QUIET", "", "message passing"),
         (edges, "NOTIFY", "", "message passing"),
@@ -162,6 +165,22 @@ def test_a_missing_rule_is_noticed(
         return False
 
     assert trio.run(is_noticed)
+
+
+@pytest.mark.parametrize("memory", ["ldst", "forwarded"])
+def test_that_a_copy_is_fetched_behind_an_older_store_shows_in_what_others_see(
+    monkeypatch: pytest.MonkeyPatch, memory: str
+) -> None:
+    """An actor sees its own store at once, and copies the right value in any case: the signal tells of the order."""
+    program = parse("st y; x <~ y, c += 1 || wait c >= 1; ld y", elements=(1, 0), cells=(1,))
+
+    async def ends() -> set[Any]:
+        return {(await run_once(program, memory, path)).final for path in every_path()}
+
+    truth = set(explore(program, MEMORIES[memory]).finals)
+    assert trio.run(ends) == truth
+    monkeypatch.setattr(wires, "fetched_first", no)
+    assert trio.run(ends) > truth
 
 
 def test_a_program_is_its_text() -> None:

@@ -71,6 +71,10 @@ FAMILIES: dict[str, Family] = {
     "message passing, three ranks": Family(_DATA, ways=_ANY_WAY, ranks=(3,), total=14),
     "message passing, adds and copies": Family((*_DATA, ADD, COPY), ways=_ANY_WAY, total=14),
     "non-blocking copies": Family((LATE_COPY, LATE_COPY, *_DATA), ways=_ANY_WAY, total=13),
+    # Of what an actor stored and then copies, others can tell the order by the copy's signal alone.
+    "copies with signals": Family(
+        (LATE_COPY, LATE_COPY, STORE, LOAD), ways=(PUT_SIGNAL, PUT_SIGNAL, NOTIFY), ranks=(2,), total=11
+    ),
     "set flags": Family(_DATA, ways=(SET, SET, PUT_SIGNAL), total=14),
     "self-cleaning": Family(_DATA, ways=("give back", "give back", "take"), total=14),
     "self-cleaning, relaxed": Family(_DATA, ways=("give back", "take", RELAXED, "quiet, give back"), total=14),
@@ -89,6 +93,9 @@ FAMILIES: dict[str, Family] = {
     "soup, put with signal": Family((*_DATA, PUT_SIGNAL, PUT_SIGNAL, PUT_SIGNAL, WAIT, WAIT, WAIT, FENCE), total=9),
     "soup, pipelined": Family((*_PIPELINE, WAIT, WAIT, LOAD, LOAD), ranks=(2,), local=True, own=(1,), total=9),
     "soup, copies": Family((COPY, LATE_COPY, LATE_COPY, ADD, *_DATA, *_SYNC, *_ORDER), ranks=(2,), total=9),
+    "soup, copies with signals": Family(
+        (LATE_COPY, LATE_COPY, STORE, STORE, LOAD, PUT_SIGNAL, PUT_SIGNAL, WAIT, WAIT), ranks=(2,), total=8
+    ),
     "soup, local": Family((COPY, LATE_COPY, ADD, *_DATA, *_DATA, QUIET), ranks=(1,), local=True, total=6, streams=1),
     "soup, gets": Family((*_GETS, *_GETS, *_SYNC, *_ORDER), ranks=(2,), total=9),
     "soup, own places": Family((*_HOME, *_HOME, *_ORDER), ranks=(1,), local=True, total=6, streams=1, puts=0.5),
