@@ -1,4 +1,4 @@
-"""Dynamic partial-order reduction: which schedules are left to run, told from those that were run.
+"""Dynamic partial-order reduction: which schedules are left to run, derived from those that were run.
 
 Source: source-DPOR with sleep sets, Algorithm 1 of Abdulla, Aronis, Jonsson and Sagonas, "Optimal
 dynamic partial order reduction", POPL 2014. An execution is taken apart into what happened before
@@ -15,8 +15,8 @@ How this differs: waits. The original knows locks, whose races can be judged one
   earlier, and what follows may come before what led to that add. Where no other operation of the
   execution could have let it pass, the add is needed, and there is nothing to reverse.
 * An operation that can make a wait false may keep it from passing until something else lets it, or
-  for ever. So all such operations before a wait are looked at, not only those with nothing between;
-  also for waits that still stand there at the end; and every first step towards the wait becomes a branch.
+  for ever. So all such operations before a wait are examined, not only those with nothing between;
+  also for waits that are blocked at the end; and every first step towards the wait becomes a branch.
 * A step that ends the run early (an overflow, an exception) hides what would have come: every actor
   that was ready there becomes a branch.
 

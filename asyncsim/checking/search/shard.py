@@ -43,7 +43,7 @@ class Failure:
 
     @property
     def kind(self) -> str:
-        """What failures of an exhaustive exploration are told apart by."""
+        """What distinguishes failures of an exhaustive exploration."""
         return {STOPPED: "raises", "": DIES}.get(self.ending, self.finding.kind)
 
     def to_json(self) -> dict[str, Any]:
