@@ -23,7 +23,7 @@ from asyncsim.machine.simulate import simulate
 from asyncsim.machine.stream import Stream, StreamBarrier
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.study.audit import audit
-from asyncsim.trace.cells import ATOMIC_ADD, SET
+from asyncsim.trace.cells import AND, ATOMIC_ADD, MAX, MIN, OR, SET, XOR, Change, UpdateName
 from asyncsim.trace.declare import Group, Signal, Window
 from asyncsim.trace.errors import AsyncsimError, DivergenceError, KernelError, MisuseError, RefusedError, TraceError
 from asyncsim.trace.finding import RAW, WAR, WAW, Expected, Finding, Side
@@ -33,19 +33,31 @@ from asyncsim.trace.world import SignalView, WindowView, World
 
 __version__ = VERSION
 
-AtomicAdd = ATOMIC_ADD
-"""What ``rank.notify`` does to a cell unless told otherwise: add."""
-Set = SET
+AtomicAdd = UpdateName(ATOMIC_ADD)
+"""What ``rank.notify`` does to a cell unless told otherwise: add. Called, it is an update: ``then=AtomicAdd(-1)``."""
+Set = UpdateName(SET)
 """What ``rank.notify(..., op=Set)`` does to a cell: overwrite."""
+And = UpdateName(AND)
+"""Keep of a cell the bits that the amount has."""
+Or = UpdateName(OR)
+"""Set in a cell the bits that the amount has."""
+Xor = UpdateName(XOR)
+"""Turn over in a cell the bits that the amount has."""
+Min = UpdateName(MIN)
+"""Set a cell to the amount if that is less."""
+Max = UpdateName(MAX)
+"""Set a cell to the amount if that is more."""
 
 __all__ = [
     "RAW",
     "WAR",
     "WAW",
+    "And",
     "AsyncsimError",
     "AtomicAdd",
     "Case",
     "Cell",
+    "Change",
     "Condition",
     "DivergenceError",
     "Expected",
@@ -54,7 +66,10 @@ __all__ = [
     "Group",
     "Kernel",
     "KernelError",
+    "Max",
+    "Min",
     "MisuseError",
+    "Or",
     "Rank",
     "ReduceOp",
     "RefusedError",
@@ -71,6 +86,7 @@ __all__ = [
     "Window",
     "WindowView",
     "World",
+    "Xor",
     "__version__",
     "all_reduce",
     "all_to_all",

@@ -15,6 +15,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from asyncsim.analysis.beyond import beyond
 from asyncsim.analysis.classes import CellClass, classes_of
 from asyncsim.analysis.clocks import Clocks
 from asyncsim.analysis.compact import Compact, analyse_columns
@@ -100,6 +101,8 @@ def analyse(
         MisuseError: clocks were asked for, and some cell has alternatives.
 
     """
+    if outside := beyond(trace):
+        return Analysis(list(call_mismatches(trace)), set, outside, exact=False, fast=False, cells=[])
     if order == "auto" and (compact := analyse_columns(trace, fair or trace)) is not None:
         return _analysis_of(trace, compact)
     streams = Streams(trace)

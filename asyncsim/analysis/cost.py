@@ -16,6 +16,7 @@ from asyncsim.trace.cells import ADDING, COMPARE
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.kinds import EFFECTS, JOINING, MEETING, POLLING, SIGNALLING, STARTING, WAITING
 from asyncsim.trace.late import model_of
+from asyncsim.trace.op import Op, change_by
 from asyncsim.trace.price import moved, peer_of, pulls, signals, size_of
 from asyncsim.trace.region import ADD, READ
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from asyncsim.trace.event import Event, Trace
-    from asyncsim.trace.op import Op
     from asyncsim.trace.price import Price
     from asyncsim.trace.region import Cell
 
@@ -197,7 +197,7 @@ class _Paths:
             self._starts[op.link] = number
         if op.accesses and op.accesses[-1].mode != READ:
             self._writes[op.accesses[-1].region.slot] = number
-        if op.cell is not None and (op.kind in SIGNALLING or op.consume):
+        if op.cell is not None and change_by(op) is not None:
             self._change(number, op)
 
     def _causes(self, op: Op) -> Iterator[int]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from asyncsim.trace.cells import COMPARE
 from asyncsim.trace.event import Event, Trace
-from asyncsim.trace.kinds import CHANGING, EFFECTS, FETCH, JOINING, LAND, MEETING, SEEING, STARTING, WAITING
+from asyncsim.trace.kinds import CHANGING, EXCHANGING, FETCH, JOINING, LAND, MEETING, SEEING, STARTING, WAITING
 from asyncsim.trace.landing import landings_of
 from asyncsim.trace.late import model_of
-from asyncsim.trace.op import Op
+from asyncsim.trace.op import Op, change_by, holds_after
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -145,9 +145,9 @@ class Progress:
             return False
         if not self.exact or event.have is None:
             return True
-        if op.kind in SEEING and op.kind not in CHANGING:
+        if op.kind in SEEING or op.kind in EXCHANGING:
             return value == event.have
-        return op.deferred or _changed(op, value) == event.have
+        return op.deferred or holds_after(op, value) == event.have
 
     def changes(self, state: State, number: int) -> bool:
         """Say whether the next step of an actor changes a cell.
@@ -160,7 +160,7 @@ class Progress:
         event = self.next(state, number)
         if event is None or event.op.cell is None:
             return False
-        return event.op.consume or event.op.kind in CHANGING
+        return change_by(event.op) is not None
 
     def take(self, state: State, number: int) -> int | None:
         """Take the next step of an actor; return what its cell holds, as an event says it.
@@ -180,10 +180,10 @@ class Progress:
                 self.arrive(state, stream)
         elif op.cell is not None:
             have = self.value(state, op.cell)
-            after = _changed(op, have)
-            if op.consume or op.kind in CHANGING:
+            after = holds_after(op, have)
+            if change_by(op) is not None:
                 state.cells[op.cell.slot] = after
-            if op.kind in CHANGING:
+            if op.kind in _LEAVING:
                 have = after
         state.at[number] += 1
         self.arrive(state, number)
@@ -226,6 +226,10 @@ class Progress:
             yield replace(event, op=_landing_op(landing, op), have=None if landing.cell is None else have)
 
 
+_LEAVING = CHANGING - EXCHANGING
+"""What is told of these is what they left in their cell."""
+
+
 def _issue(wire: str) -> str:
     """Return the actor and index that a wire's name begins with: ``1>7`` of ``1>7.1`` and ``1>7s``."""
     issuer, _, rest = wire.partition(">")
@@ -238,11 +242,3 @@ def _landing_op(landing: Landing, op: Op) -> Op:
         landing.actor, LAND, accesses, landing.cell, landing.how, landing.amount, call=op.call,
         link=landing.link,
     )  # fmt: skip
-
-
-def _changed(op: Op, value: int) -> int:
-    """Return what a cell holds after an operation on it; where it wraps, that is another value."""
-    cell = op.cell
-    assert cell is not None  # noqa: S101 - for the type checker: the caller knows
-    held = EFFECTS[op.kind](value, op)[0]
-    return held if cell.low <= held <= cell.high or not cell.wrap else int(cell.wrapped(held))

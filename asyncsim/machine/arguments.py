@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asyncsim.trace.cells import ATOMIC_ADD, SET
+from asyncsim.trace.cells import UPDATES, Change, UpdateName
 from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.kinds import ACQ_REL, KINDS, RELEASE, SCOPES, WORLD
 from asyncsim.trace.region import WRITE, Cell, Condition, Region
 from asyncsim.trace.world import OutsideView, SignalView, WindowView
 
@@ -50,28 +51,26 @@ def no_cell(rank: int, what: str, cell: object, right: str) -> MisuseError:
 
 
 def check_condition(rank: int, what: str, condition: Condition, world: World) -> None:
-    """Refuse what is no condition on an own cell of this run.
+    """Refuse what is no condition on a cell of this run.
 
     Args:
-        rank: the caller; the cell must be one of its own.
+        rank: the caller, named in the message.
         what: the operation's name, for the message.
         condition: what was given for it.
         world: of this run.
 
     Raises:
-        MisuseError: it is no condition, or on a cell of another run or rank.
+        MisuseError: it is no condition, or on a cell of another run.
 
     """
     if condition.__class__ is not Condition:
         right = "; compare it, as in signal[peer] >= 1" if isinstance(condition, Cell) else ""
         raise MisuseError(
-            f"rank {rank}: {what} takes a condition on an own cell, signal[peer] >= 1; got {shown(condition)}{right}"
+            f"rank {rank}: {what} takes a condition on a cell, signal[peer] >= 1; got {shown(condition)}{right}"
         )
     cell = condition.cell
     if cell.world is not world:
         raise no_cell(rank, what, cell, "signal[...]")
-    if cell.owner != rank:
-        raise MisuseError(f"rank {rank}: {what} for {condition}; a rank waits on its own cells: {cell.signal}[...]")
 
 
 def change_of(rank: int, what: str, cell: Cell, value: Any, op: str, world: World) -> int:  # noqa: ANN401, PLR0913, PLR0917
@@ -82,7 +81,7 @@ def change_of(rank: int, what: str, cell: Cell, value: Any, op: str, world: Worl
         what: the operation's name, for the message.
         cell: what was given for it.
         value: what to add or to set: an integer of Python's or numpy's, no boolean.
-        op: `AtomicAdd` or `Set`.
+        op: the name of an update.
         world: of this run.
 
     Raises:
@@ -92,8 +91,9 @@ def change_of(rank: int, what: str, cell: Cell, value: Any, op: str, world: Worl
     """
     if cell.__class__ is not Cell or cell.world is not world:
         raise no_cell(rank, what, cell, "signal.at(peer)[...]")
-    if op not in (ATOMIC_ADD, SET):
-        raise MisuseError(f"rank {rank}: {what} of {cell}: op={op!r}; use AtomicAdd or Set")
+    if op not in UPDATES:
+        *most, last = UPDATES
+        raise MisuseError(f"rank {rank}: {what} of {cell}: op={op!r}; use {', '.join(most)} or {last}")
     if hasattr(value, "as_threshold"):  # the number of a call, or what grows with it
         value = value.as_threshold()
     if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
@@ -102,6 +102,53 @@ def change_of(rank: int, what: str, cell: Cell, value: Any, op: str, world: Worl
     if not cell.low <= number <= cell.high:
         raise MisuseError(f"rank {rank}: {what} of {cell}: value {number} is outside {cell.low} to {cell.high}")
     return number
+
+
+def said(  # noqa: PLR0913 - what an operation is given, and whose
+    rank: int, kind: str, place: object, order: str | None, scope: str | None, *, changes: bool = True
+) -> tuple[str, str]:
+    """Return the order and scope of an operation as it says them: empty where they are what its kind means anyway.
+
+    Args:
+        rank: the caller, named in the message.
+        kind: of the operation.
+        place: what it is done to, for the message.
+        order: what was given for it; None: the default.
+        scope: likewise.
+        changes: it changes its cell; what only looks has nothing to release.
+
+    Raises:
+        MisuseError: the kind has no such order, or there is no such scope.
+
+    """
+    orders = KINDS[kind].orders
+    known = orders if changes else tuple(each for each in orders if each not in (RELEASE, ACQ_REL))
+    for name, given, possible in (("order", order, known), ("scope", scope, SCOPES)):
+        if given is not None and given not in possible:
+            right = ", ".join(map(repr, possible[:-1])) + f" or {possible[-1]!r}" if possible[1:] else repr(possible[0])
+            raise MisuseError(f"rank {rank}: {kind} of {place}: {name}={given!r}; use {right}")
+    return ("" if order in (None, orders[0]) else str(order)), ("" if scope in (None, WORLD) else str(scope))
+
+
+def update_of(rank: int, condition: Condition, then: Any, world: World) -> tuple[str, int]:  # noqa: ANN401
+    """Return the update that a wait makes as it passes.
+
+    Args:
+        rank: the caller, named in the message.
+        condition: what it waits for.
+        then: what was given for it: ``Set(0)``.
+        world: of this run.
+
+    Raises:
+        MisuseError: it is no update with an amount that the cell holds.
+
+    """
+    cell = condition.cell
+    if isinstance(then, UpdateName):
+        raise MisuseError(f"rank {rank}: wait for {condition}: then={then}; say by what: then={then}(0)")
+    if not isinstance(then, Change):
+        raise MisuseError(f"rank {rank}: wait for {condition}: then={shown(then)}; use an update, such as then=Set(0)")
+    return then.how, change_of(rank, f"wait, then {then},", cell, then.amount, then.how, world)
 
 
 def atomic_of(rank: int, kind: str, region: Region, atomic: object) -> tuple[Access]:

@@ -14,16 +14,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.machine.arguments import change_of, check_condition, shown
+from asyncsim.machine.arguments import change_of, check_condition, said, shown, update_of
 from asyncsim.trace.cells import ATOMIC_ADD
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.kinds import NOTIFY, STORES, WAIT
-from asyncsim.trace.op import Op
+from asyncsim.trace.op import Op, SyncOp
 from asyncsim.trace.region import Cell, Condition
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
+    from asyncsim.trace.cells import Change
     from asyncsim.trace.world import Actor, World
 
 
@@ -45,7 +46,7 @@ def cells_of(  # noqa: PLR0913, PLR0917 - what a notify is given, and who notifi
         rank: the caller, named in the message.
         cells: what was given for them: cells of any ranks.
         value: what each is changed by.
-        op: `AtomicAdd` or `Set`.
+        op: the name of an update.
         order: "release", "stores" or "relaxed".
         world: of this run.
 
@@ -68,12 +69,12 @@ def conditions_of(rank: int, conditions: Any, world: World) -> tuple[Condition, 
     """Return the conditions to wait for.
 
     Args:
-        rank: the caller; the cells must be its own.
+        rank: the caller, named in the message.
         conditions: what was given for them.
         world: of this run.
 
     Raises:
-        MisuseError: one of them is no condition on an own cell; it says which.
+        MisuseError: one of them is no condition on a cell of this run; it says which.
 
     """
     found: tuple[Condition, ...] = _several(
@@ -99,7 +100,7 @@ def notifies(  # noqa: PLR0913 - what the operations have in common
     Args:
         actor: who notifies.
         cells: in the order in which they are notified.
-        how: `AtomicAdd` or `Set`.
+        how: the name of an update.
         value: what each is changed by.
         call: which call of the kernel, from 0.
         order: "release", "stores" or "relaxed".
@@ -112,6 +113,51 @@ def notifies(  # noqa: PLR0913 - what the operations have in common
             actor, NOTIFY, (), cell, how, value, False, None, call, False, relaxed, link, deferred, follows  # noqa: FBT003
         )  # fmt: skip
         follows = True
+
+
+def wait_of(  # noqa: PLR0913 - what a wait is given, and who waits
+    actor: Actor,
+    condition: Condition,
+    then: Change | None,
+    call: int,
+    world: World,
+    *,
+    order: str | None,
+    scope: str | None,
+    consume: bool = False,
+    value: bool = False,
+) -> Op:
+    """Return a wait that says more than what it waits for.
+
+    Args:
+        actor: who waits.
+        condition: a comparison of a cell of this run.
+        then: how it changes the cell as it passes; None: not at all.
+        call: which call of the kernel, from 0.
+        world: of this run.
+        consume: whether it subtracts what it waited for.
+        order: None: it acquires.
+        scope: None: the world.
+        value: whether it returns what the cell held.
+
+    Raises:
+        MisuseError: one of these cannot be right, or it is to consume and to do something else, too.
+
+    """
+    cell, rank = condition.cell, actor.rank
+    update, operand = ("", 0) if then is None else update_of(rank, condition, then, world)
+    if consume and update:
+        raise MisuseError(f"rank {rank}: wait for {condition}: consume and then={then}; one step makes one update")
+    ordered, scoped = said(rank, WAIT, cell, order, scope, changes=bool(consume or update))
+    if (update, operand) == (ATOMIC_ADD, -condition.expected):
+        update, operand, consume = "", 0, True
+    how, expected = condition.compare, condition.expected
+    if ordered or scoped or update or value:
+        return SyncOp(
+            actor, WAIT, (), cell, how, expected, bool(consume), call=call, order=ordered, scope=scoped,
+            update=update, operand=operand, result=bool(value),
+        )  # fmt: skip
+    return Op(actor, WAIT, (), cell, how, expected, bool(consume), call=call)
 
 
 def waits(actor: Actor, conditions: Sequence[Condition], call: int, *, consume: bool) -> Generator[Op, Any, None]:

@@ -29,7 +29,7 @@ from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import STOPPED, Footer, Trace
 from asyncsim.trace.guest import is_ctrl_c
 from asyncsim.trace.late import model_of
-from asyncsim.trace.op import Op
+from asyncsim.trace.op import Op, SyncOp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -223,7 +223,7 @@ class Course:
                 while True:
                     try:
                         op = send(outcome)
-                        if op.__class__ is not Op or op.actor is not actor:
+                        if (op.__class__ is not Op and op.__class__ is not SyncOp) or op.actor is not actor:
                             _refuse(coroutine, op, actor)
                     except StopIteration as stop:
                         outcome = stop.value

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.trace.cells import ATOMIC_ADD
 from asyncsim.trace.edit import BARRIER, DROP, SKIP
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.kinds import CARRYING, FENCING, KINDS, NOTIFY, PUT, QUIETING, SIGNALLING, WAITING
-from asyncsim.trace.op import Op
+from asyncsim.trace.kinds import CARRYING, FENCING, KINDS, NOTIFY, NOTIFYING, PUT, QUIETING, WAITING
+from asyncsim.trace.op import Op, change_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -83,7 +82,7 @@ class Editor:
                 except StopIteration as stop:
                     yield from self._before_return(place)
                     return stop.value
-                if op.__class__ is Op and op.kind in self._kinds:
+                if isinstance(op, Op) and op.kind in self._kinds:
                     frames = self._sites.stack(program)
                     if self._watch is not None:
                         self._watch(op, frames)
@@ -110,15 +109,15 @@ class Editor:
         """Return what is left of an operation: all, a part, or nothing."""
         lines = [frame.text for frame in frames]
         for number, edit in enumerate(self._edits):
-            if op.kind in _OBJECTS[edit.what] and edit.reach(lines) is not None:
+            if op.kind in _OBJECTS[edit.what] and not op.result and edit.reach(lines) is not None:
                 self._applied[number] = True
                 return self._rest(op)
         return op
 
     def _rest(self, op: Op) -> Op | None:
         """Return what is left of an operation whose waiting or notifying is taken away; None: nothing."""
-        if op.consume:
-            return Op(op.actor, NOTIFY, (), op.cell, ATOMIC_ADD, -op.amount, call=op.call, deferred=self._deferred)
+        if op.kind in WAITING and (change := change_by(op)) is not None:
+            return Op(op.actor, NOTIFY, (), op.cell, *change, call=op.call, deferred=self._deferred)
         if op.kind in CARRYING:
             return Op(
                 op.actor, PUT, op.accesses, payload=op.payload, call=op.call, late=op.late, deferred=op.deferred,
@@ -178,8 +177,8 @@ class Editor:
             meeting.close()
 
 
-_OBJECTS = {SKIP: WAITING | QUIETING | FENCING, DROP: SIGNALLING, BARRIER: frozenset[str]()}
-"""The kinds of operations that an edit takes away. A poll stays: what it returns would not be what it waited for."""
+_OBJECTS = {SKIP: WAITING | QUIETING | FENCING, DROP: NOTIFYING | CARRYING, BARRIER: frozenset[str]()}
+"""The kinds of operations that an edit takes away. What returns a value stays, as a poll: it would return another."""
 
 
 async def _barrier(rank: Rank, signal: SignalView, generation: int) -> None:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from asyncsim.trace.cells import ATOMIC_ADD, COMPARE
 from asyncsim.trace.guest import is_ctrl_c
 from asyncsim.trace.kinds import CARRYING, COPYING, EFFECTS, KINDS, NOTIFY, POLLING, READING, STORING, WAIT
+from asyncsim.trace.op import Op
 from asyncsim.trace.region import ADD, READ
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from asyncsim.machine.memory import Memory, Tile
-    from asyncsim.trace.op import Op
     from asyncsim.trace.region import Cell
 
 
@@ -157,7 +157,7 @@ class Immediate:
         self._change(op)
 
     def _wait(self, op: Op) -> int | None:
-        return self._change(op) if op.consume else None
+        return self._change(op) if op.consume or op.__class__ is not Op else None
 
 
 def _nothing(op: Op) -> None:

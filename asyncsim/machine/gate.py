@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from asyncsim.machine.effect import CellOverflow
 from asyncsim.machine.pick import picks
 from asyncsim.trace.event import COMPLETE, DEADLOCK, OVERFLOW, STEP_LIMIT
-from asyncsim.trace.kinds import BLOCKING, JOINING, MEETING, WAITING
+from asyncsim.trace.kinds import BLOCKING, EXCHANGING, JOINING, MEETING, WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -80,6 +80,8 @@ class Gate:
         self._passes = effects.passes
         self._table = effects.table
         self._late = effects.late
+        # What has a result takes effect at its own step; where writes land late, it may have to wait for its actor's.
+        self._blocking = BLOCKING | EXCHANGING if effects.late else BLOCKING
         self._observer = observer
         self._eventful = observer is not None or effects.late
         self._awaited = awaited
@@ -114,7 +116,7 @@ class Gate:
         """
         ready = self._ready
         if op is not None:
-            if op.kind in BLOCKING:
+            if op.kind in self._blocking:
                 self._stand(op)
             elif op.actor is self._going:
                 ready[self._gap] = op
@@ -161,7 +163,7 @@ class Gate:
     def pending(self) -> list[Op]:
         """Return what stands at the gate, in the order of actors."""
         blocked = [op for waits in self._waits.values() for op in waits] + self._parked
-        ready = [op for op in self._ready if op.kind not in BLOCKING]
+        ready = [op for op in self._ready if op.kind not in self._blocking]
         return sorted(ready + blocked, key=lambda op: op.actor.order)
 
     def _close_gap(self) -> None:
@@ -172,7 +174,7 @@ class Gate:
 
     def _stand(self, op: Op) -> None:
         """Let an actor stand here with an operation that may have to wait."""
-        if op.kind in WAITING:
+        if self._stands_by_cell(op):
             slot = op.cell.slot  # type: ignore[union-attr]  # a wait has a cell
             self._waits.setdefault(slot, []).append(op)
             if self._passes(op):
@@ -184,6 +186,10 @@ class Gate:
         if op.kind in MEETING:
             self._synced[op.link] = self._synced.get(op.link, 0) + 1
         self._look_at_parked()
+
+    def _stands_by_cell(self, op: Op) -> bool:
+        """Say whether nothing but its cell decides whether an operation can go on."""
+        return op.kind in WAITING and not (self._late and op.update)
 
     def _make_ready(self, op: Op) -> None:
         if op.actor is self._going:
@@ -199,7 +205,7 @@ class Gate:
         """End the run: a cell would have left its range."""
         self.ending = OVERFLOW
         self._close_gap()
-        if op.kind in WAITING:
+        if self._stands_by_cell(op):
             self._waits[op.cell.slot].remove(op)  # type: ignore[union-attr]  # a wait has a cell
         if self._observer is not None:
             self._observer(op, None)
@@ -214,14 +220,14 @@ class Gate:
 
     def _recheck(self, waits: list[Op], chosen: Op) -> None:
         """Wake the waits of a cell that now pass, and park again those that no longer do."""
-        if chosen.kind in WAITING:
+        if chosen.kind in WAITING and self._stands_by_cell(chosen):
             waits.remove(chosen)
         passes = self._passes
         for op in waits:
             self._place(op, ready=passes(op))
 
     def _look_at_parked(self, chosen: Op | None = None) -> None:
-        if chosen is not None and chosen.kind in _PARKING:
+        if chosen is not None and chosen.kind in self._blocking and chosen in self._parked:
             self._parked.remove(chosen)
         for op in self._parked:
             self._place(op, ready=self._may_go_on(op))
@@ -243,7 +249,3 @@ class Gate:
             self._ready.insert(at, op)
         elif was and not ready:
             del self._orders[at], self._ready[at]
-
-
-_PARKING = BLOCKING - WAITING
-"""What can block, besides a wait."""

@@ -17,7 +17,6 @@ from numpy import ndarray
 from asyncsim.machine.arguments import (
     atomic_of,
     change_of,
-    check_condition,
     check_copy,
     no_region,
     put_of,
@@ -25,16 +24,14 @@ from asyncsim.machine.arguments import (
     tile_for,
     written_by,
 )  # fmt: skip
-from asyncsim.machine.block import ORDERS, cells_of, conditions_of, notifies, waits
 from asyncsim.machine.operation import operation
-from asyncsim.machine.parent import Parent
+from asyncsim.machine.signalling import Signalling
 from asyncsim.trace.cells import ATOMIC_ADD
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.kinds import (
     FENCE,
     GET,
     LOAD,
-    NOTIFY,
     POLL,
     PUT,
     PUT_SIGNAL,
@@ -42,27 +39,23 @@ from asyncsim.trace.kinds import (
     REMOTE_LOAD,
     REMOTE_STORE,
     STORE,
-    STORES,
-    TEST,
-    WAIT,
     WHOLE_RANK,
 )
-from asyncsim.trace.op import Op, op_on_cell, op_on_data
-from asyncsim.trace.region import READ, Cell, Condition, Region
+from asyncsim.trace.op import Op, op_on_data
+from asyncsim.trace.region import READ, Cell, Region
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Generator
 
     from asyncsim.machine.memory import Tile
 
 _Result = TypeVar("_Result")
 _Atomic = Literal["add", "set"]
-_Order = Literal["release", "stores", "relaxed"]
 if TYPE_CHECKING:
     _Operation = Generator[Op, Any, _Result]
 
 
-class Rank(Parent):
+class Rank(Signalling):
     """One rank as its kernel sees it; a stream of the rank has one of its own.
 
     ``id`` and ``size`` are its number and P; ``peers`` the other ranks, ascending; ``call`` the
@@ -212,7 +205,7 @@ class Rank(Parent):
             source: an own region, or an array, of the target's shape and dtype.
             cell: ``signal.at(peer)[...]``.
             value: what to add or to set.
-            op: `AtomicAdd` or `Set`.
+            op: the name of an update: `AtomicAdd`, `Set`, …
             nbi: as for `put`.
 
         """
@@ -224,97 +217,6 @@ class Rank(Parent):
             deferred=self._deferred, adapter=self._adapter,
         )  # fmt: skip
         yield step
-
-    # Signals.
-
-    @operation
-    def notify(
-        self, cell: Cell, value: int = 1, op: str = ATOMIC_ADD, *, order: _Order = "release"
-    ) -> _Operation[None]:
-        """Add to a cell of a peer (or an own one), or set it.
-
-        Args:
-            cell: ``signal.at(peer)[...]``.
-            value: what to add (may be negative) or to set.
-            op: `AtomicAdd` or `Set`.
-            order: "release": it lands after all that this actor wrote before (under ``nic`` not after its
-                non-blocking gets); "stores": after what it stored before, and after no put: as a
-                ``sync`` of OpenSHMEM, which completes none; "relaxed": ordered by nothing but what the
-                memory model orders. Under ``sc`` there is no difference.
-
-        Raises:
-            MisuseError: it is no cell of this run, its signal does not hold the value, or there is no such `op` or
-                `order`.
-
-        """
-        known = cell.__class__ is Cell and cell.world is self._world and type(value) is int and op == ATOMIC_ADD
-        if not (known and cell.low <= value <= cell.high):
-            value = change_of(self._home, NOTIFY, cell, value, op, self._world)
-        relaxed = order != "release"
-        if relaxed and order != "relaxed":
-            if order != STORES:
-                raise MisuseError(f"rank {self._home}: notify of {cell}: order={order!r}; use {ORDERS}")
-            yield from notifies(self.actor, (cell,), op, value, self._number, order=order, deferred=self._deferred)
-            return
-        yield op_on_cell(self.actor, NOTIFY, cell, op, value, False, self._number, relaxed, self._deferred)  # noqa: FBT003
-
-    @operation
-    def wait(self, condition: Condition, *, consume: bool = False) -> _Operation[None]:
-        """Park until the condition on an own cell holds.
-
-        Args:
-            condition: a comparison of a cell: ``signal[peer] >= 1``.
-            consume: subtract the compared value as it passes; otherwise the cell stays as it is.
-
-        """
-        if condition.__class__ is not Condition:
-            check_condition(self._home, "wait", condition, self._world)
-        cell = condition.cell
-        if cell.owner != self._home or cell.world is not self._world:
-            check_condition(self._home, "wait", condition, self._world)
-        how, expected, number = condition.compare, condition.expected, self._number
-        yield op_on_cell(self.actor, WAIT, cell, how, expected, bool(consume), number, False, False)  # noqa: FBT003
-
-    @operation
-    def notify_all(
-        self, cells: Iterable[Cell], value: int = 1, op: str = ATOMIC_ADD, *, order: _Order = "release"
-    ) -> _Operation[None]:
-        """Notify several cells one after the other: what `notify` in a loop does, in less time.
-
-        Each notify is a step of its own; what others do can come between, as it can in the loop. No cell: no step.
-
-        Args:
-            cells: ``signal.at(peer)[...]`` of each. All are checked before the first is notified.
-            value: what to add to each (may be negative) or to set each to.
-            op: `AtomicAdd` or `Set`.
-            order: as for `notify`.
-
-        """
-        found, value = cells_of(self._home, cells, value, op, order, self._world)
-        yield from notifies(self.actor, found, op, value, self._number, order=order, deferred=self._deferred)
-
-    @operation
-    def wait_all(self, conditions: Iterable[Condition], *, consume: bool = False) -> _Operation[None]:
-        """Park until one condition after the other was met: what `wait` in a loop does, in less time.
-
-        Each wait is a step of its own, as in the loop; nothing says that all hold at one moment.
-
-        Args:
-            conditions: comparisons of own cells. All are checked before the first is waited for.
-            consume: as for `wait`.
-
-        """
-        yield from waits(
-            self.actor, conditions_of(self._home, conditions, self._world), self._number, consume=bool(consume)
-        )
-
-    @operation
-    def test(self, condition: Condition) -> _Operation[bool]:
-        """Say whether the condition on an own cell holds now, without waiting."""
-        check_condition(self._home, "test", condition, self._world)
-        op = Op(self.actor, TEST, (), condition.cell, condition.compare, condition.expected, call=self._number)
-        holds: bool = yield op
-        return holds
 
     # Order of what lands later.
 

@@ -89,7 +89,7 @@ class Recorder:
         self._sites = sites
         self._site: Callable[[Place], Site] = sites.at if lines else _nowhere
 
-    def __call__(self, op: Op, outcome: Any) -> None:  # noqa: ANN401, C901, PLR0912 - any outcome; in every step
+    def __call__(self, op: Op, outcome: Any) -> None:  # noqa: ANN401, C901 - any outcome; in every step
         """Note a step that was just taken."""
         actor = op.actor
         if actor.wire:
@@ -106,11 +106,8 @@ class Recorder:
                 data = tile.tobytes()
         cell = op.cell
         if cell is not None:
-            # A consuming wait has changed the cell by now, and says what it saw.
-            if op.consume and outcome is not None:
-                have = outcome
-            else:
-                have = self._seen(op) if self._late else self._cells[cell.slot]
+            # What has a result, or is a wait that changes its cell, has changed it by now, and says what it saw.
+            have = outcome if outcome.__class__ is int else self._seen(op) if self._late else self._cells[cell.slot]
         unwritten = len(self._found) > self._unwritten
         if unwritten:
             self._unwritten = len(self._found)

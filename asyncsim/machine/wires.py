@@ -7,11 +7,11 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.machine.effect import change_cell, satisfied
-from asyncsim.trace.cells import APPLY, COMPARE, SET
+from asyncsim.trace.cells import APPLY, COMPARE
 from asyncsim.trace.kinds import (
     CHANGING,
-    COMPARING,
     EFFECTS,
+    EXCHANGING,
     FENCING,
     FETCH,
     FETCHING,
@@ -21,9 +21,20 @@ from asyncsim.trace.kinds import (
     POLLING,
     QUIETING,
     READING,
+    SEEING,
     WHOLE_RANK,
 )
-from asyncsim.trace.landing import QUIETED, Landing, Unquiet, covers, fetched_first, goes_first, landings_of, same_place
+from asyncsim.trace.landing import (
+    QUIETED,
+    Landing,
+    Unquiet,
+    completes_first,
+    covers,
+    fetched_first,
+    goes_first,
+    landings_of,
+    same_place,
+)
 from asyncsim.trace.op import Op
 from asyncsim.trace.region import READ
 
@@ -32,7 +43,7 @@ if TYPE_CHECKING:
 
     from asyncsim.machine.memory import Deposit, Memory, Tile
     from asyncsim.trace.late import Model
-    from asyncsim.trace.region import Cell, Region
+    from asyncsim.trace.region import Region
     from asyncsim.trace.world import Actor
 
 
@@ -100,9 +111,10 @@ class Wires:
             return satisfied(op, self.peek(op))
         cell = op.cell
         assert cell is not None  # noqa: S101 - for the type checker: a wait has a cell
-        if op.consume and self._model.place_order and any(_sets(pending.landing, cell) for pending in own):
-            return False  # it changes the cell at once, which must not overtake an own Set
-        return COMPARE[op.how](self.seen(op), op.amount)
+        now = self._generation.get(op.actor.order, 0)
+        if any(completes_first(each.landing, op, self._model, fenced=each.generation < now) for each in own):
+            return False  # it changes the cell at once, which must not overtake what its actor did before
+        return op.kind in EXCHANGING or COMPARE[op.how](self.seen(op), op.amount)
 
     def perform(self, op: Op) -> Any:  # noqa: ANN401 - a tile, a bool or nothing, by kind
         """Do what the operation does at its own step; what lands later becomes pending."""
@@ -119,7 +131,7 @@ class Wires:
             if kind in CHANGING:
                 return change_cell(self._memory, op, op.cell)
             seen = self.seen(op)
-            if op.consume:
+            if op.consume or op.update:
                 change_cell(self._memory, op, op.cell)
             return EFFECTS[kind](seen, op)[1]
         if kind in FENCING or kind in QUIETING:
@@ -214,7 +226,7 @@ class Wires:
         cell = op.cell
         assert cell is not None  # noqa: S101 - for the type checker: the caller knows
         value = self._memory.cells[cell.slot]
-        if self._model.forwarding and op.kind in COMPARING:
+        if self._model.forwarding and op.kind in SEEING:
             for pending in self._pending.get(op.actor.order, ()):
                 landing = pending.landing
                 if landing.cell is not None and landing.cell.slot == cell.slot and not landing.queued:
@@ -250,10 +262,6 @@ class Wires:
         if landing.local:
             return pending.issuer.rank == actor.rank
         return self._model.forwarding and pending.issuer is actor
-
-
-def _sets(landing: Landing, cell: Cell) -> bool:
-    return landing.cell is not None and landing.cell.slot == cell.slot and landing.how == SET
 
 
 def _part(tile: Tile, region: Region) -> Tile:

@@ -87,7 +87,7 @@ def _places(op: Op) -> list[tuple[object, ...]]:
     return places if op.cell is None else [*places, (op.cell.signal, op.cell.owner, op.cell.index)]
 
 
-_WHAT = attrgetter("kind", "how", "amount", "consume", "late", "relaxed", "link", "deferred")
+_WHAT = attrgetter("kind", "how", "amount", "consume", "late", "relaxed", "link", "deferred", "said")
 
 
 def _listed(ready: Sequence[Op]) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from asyncsim.schedulers.seeds import checked, generator
-from asyncsim.trace.kinds import CHANGING
+from asyncsim.trace.op import change_by
 from asyncsim.trace.region import READ
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Surw:
     def _note(self, op: Op) -> None:
         order = op.actor.order
         changed = {(False, access.region.slot) for access in op.accesses if access.mode != READ}
-        if op.cell is not None and (op.consume or op.kind in CHANGING):
+        if op.cell is not None and change_by(op) is not None:
             changed.add((True, op.cell.slot))
         self._changed |= changed
         for place in _places(op):

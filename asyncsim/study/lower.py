@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.fifo import Fifo
-from asyncsim.trace.cells import ADDING, SYMBOLS, UPDATES
+from asyncsim.trace.cells import ADDING, ATOMIC_ADD, SYMBOLS, UPDATES
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.kinds import COMPARING, EFFECTS, NOTIFYING, SIGNALLING
+from asyncsim.trace.kinds import COMPARING, EFFECTS, NOTIFYING, SEEING
+from asyncsim.trace.op import change_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -232,16 +233,16 @@ def _without_places(event: Event) -> str:
         return " ".join([op.kind, " to ".join(dict.fromkeys(windows)) or op.link]).rstrip()
     where = "own " if op.kind in NOTIFYING and op.cell.owner == op.actor.rank else ""
     if op.kind in COMPARING:
-        consuming = " and subtract" if op.consume else ""
+        consuming = " and subtract" if op.consume else f" and {_change(event)}" if op.update else ""
         return f"{op.kind} {op.cell.signal} {SYMBOLS[op.how]} {op.amount}{consuming}"
+    if op.kind in SEEING:
+        return f"{op.kind} {op.cell.signal}"
     return f"{op.kind} {where}{op.cell.signal} {_change(event)}"
 
 
 def _change(event: Event) -> str:
-    op = event.op
-    if op.consume or op.how in ADDING:
-        return f"{-op.amount if op.consume else op.amount:+d}"
-    return f"{UPDATES[op.how].symbol} {op.amount}"
+    how, amount = change_by(event.op) or (ATOMIC_ADD, 0)
+    return f"{amount:+d}" if how in ADDING else f"{UPDATES[how].symbol} {amount}"
 
 
 def _credits(trace: Trace, rank: int, call: int) -> list[Credits]:
@@ -256,14 +257,14 @@ def _credits(trace: Trace, rank: int, call: int) -> list[Credits]:
         known = cells.setdefault(cell.slot, Credits(str(cell), cell.signal, start, left=start))
         if op.kind in COMPARING and event.call == call:
             known.waits.append(f"{SYMBOLS[op.how]} {op.amount}")
-        if op.kind in SIGNALLING or op.consume:
+        if (made := change_by(op)) is not None:
             change = _change(event)
             known.left = cell.wrapped(EFFECTS[op.kind](known.left, op)[0])
             if event.call == call:
                 known.changes.append((op.actor.rank, change))
             elif not known.changes:
                 known.start = known.left
-            elif op.consume or op.how in ADDING:  # of an earlier call, and it came late: it is no credit of this one
+            elif made[0] in ADDING:  # of an earlier call, and it came late: it is no credit of this one
                 known.start += int(change)
     return [cell for cell in cells.values() if cell.changes or cell.waits]
 

@@ -18,13 +18,14 @@ import numpy as np
 from asyncsim.trace.cells import HOWS
 from asyncsim.trace.event import Digest, Event
 from asyncsim.trace.kinds import KINDS
-from asyncsim.trace.op import Op
+from asyncsim.trace.op import Op, SyncOp, with_said
 from asyncsim.trace.values import INLINE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from asyncsim.trace.event import Site
+    from asyncsim.trace.op import Said
     from asyncsim.trace.region import Access, Cell
     from asyncsim.trace.world import Actor
 
@@ -95,6 +96,7 @@ class Columns(Sequence[Event]):
         self.cells: dict[int, Cell] = {}
         self.wheres: list[tuple[str, Site]] = []
         self._links: dict[int, str] = {}
+        self._said: dict[int, Said] = {}
         self._numbers: dict[int, int] = {}
         self._place_numbers: dict[tuple[Access, ...], int] = {}
         self._where_numbers: dict[tuple[str, Site], int] = {}
@@ -178,6 +180,8 @@ class Columns(Sequence[Event]):
         self._take_data(op, data)
         if op.link:
             self._links[len(self._kind) - 1] = op.link
+        if op.__class__ is SyncOp:
+            self._said[len(self._kind) - 1] = op.said
         if time is not None:
             if self._times is None:
                 self._times = array("d")
@@ -237,6 +241,8 @@ class Columns(Sequence[Event]):
             bool(flags & DEFERRED),
             adapter=bool(flags & ADAPTER),
         )
+        if step in self._said:
+            op = with_said(op, self._said[step])
         phase, lines = self.wheres[self._where[step]]
         have = self._have[step] if flags & SEEN else None
         time = None if self._times is None else self._times[step]
@@ -263,6 +269,11 @@ class Columns(Sequence[Event]):
                 )
             )
         )  # fmt: skip
+
+    @property
+    def saying(self) -> Collection[int]:
+        """The steps whose operation says an order, a scope, an update or that it has a result, ascending."""
+        return self._said.keys()
 
     def differs_in(self, other: Columns) -> tuple[str, int] | None:
         """Return the first (actor, index in its stream) whose operation or data is another in `other`; None if none is.
@@ -299,6 +310,10 @@ class Columns(Sequence[Event]):
         for name in ("_kind", "_how", "_amount", "_cell", "_call", "_elements"):
             a, b = getattr(self, name), getattr(other, name)
             unequal |= np.frombuffer(a, a.typecode)[mine] != np.frombuffer(b, b.typecode)[others]
+        if self._said or other._said:
+            unequal |= [
+                self._said.get(a) != other._said.get(b) for a, b in zip(mine.tolist(), others.tolist(), strict=True)
+            ]
         unequal |= places[np.frombuffer(self._place, "i")[mine]] != np.frombuffer(other._place, "i")[others]
         return unequal
 

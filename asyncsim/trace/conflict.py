@@ -10,7 +10,8 @@ from itertools import product, starmap
 from typing import TYPE_CHECKING
 
 from asyncsim.trace.cells import SET, updates_commute
-from asyncsim.trace.kinds import CHANGING, EXCHANGING, LANDING, LOCAL, SIGNALLING
+from asyncsim.trace.kinds import EXCHANGING, LANDING, LOCAL, SEEING, SIGNALLING
+from asyncsim.trace.op import change_by
 from asyncsim.trace.region import READ, WRITE, adds_commute, spans_overlap
 
 if TYPE_CHECKING:
@@ -116,13 +117,14 @@ def _present(op: Op) -> bool:
 def _cells_conflict(a: Op, b: Op) -> bool:
     if not (_present(a) and _present(b)):
         return False
-    changes_a, changes_b = (op.kind in CHANGING for op in (a, b))
-    if a.kind in EXCHANGING or b.kind in EXCHANGING:
-        return True
-    if changes_a and changes_b:
-        if a.how == SET and b.how == SET:
-            return a.amount != b.amount
-        return not updates_commute(a.how, b.how)
-    if changes_a or changes_b:
-        return True
-    return a.consume or b.consume
+    change_a, change_b = change_by(a), change_by(b)
+    if _tells(a) or _tells(b):
+        return change_a is not None or change_b is not None
+    assert change_a is not None  # noqa: S101 - for the type checker: what tells nothing of a cell changes it
+    assert change_b is not None  # noqa: S101 - likewise
+    return change_a != change_b if change_a[0] == change_b[0] == SET else not updates_commute(change_a[0], change_b[0])
+
+
+def _tells(op: Op) -> bool:
+    """Say whether what an operation does next can depend on what its cell holds."""
+    return op.kind in SEEING or op.kind in EXCHANGING

@@ -36,8 +36,8 @@ class Event:
         at: the source lines.
         data: the bytes that were moved: loaded, stored, added or copied. From a file a large
             value comes back as its `Digest`. None for operations on cells.
-        have: the cell's value: after a notify, as a wait or test saw it, and at the end for a
-            pending wait. None for operations on windows.
+        have: the cell's value: after a notify; as a wait, test, read, atomic or compare_exchange saw it, which is
+            what it returns if it returns one; and at the end for what is pending. None for operations on windows.
         unwritten: it read elements that nobody had written.
         time: when it was done, in seconds of virtual time; None under a scheduler that has no clock.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.trace.cells import ATOMIC_ADD, COMPARISONS, UPDATES
+from asyncsim.trace.cells import ATOMIC_ADD, COMPARISONS, SET, UPDATES
 from asyncsim.trace.fields import (
     COUNT,
     FLAG,
@@ -26,7 +26,20 @@ from asyncsim.trace.fields import (
     text,
     whole,
 )
-from asyncsim.trace.kinds import KINDS, LOCAL, NONE, POLLING, QUEUED, SEEN, STORES, UPDATE, WHOLE_RANK, Kind
+from asyncsim.trace.kinds import (
+    BOTH,
+    KINDS,
+    LOCAL,
+    NONE,
+    POLLING,
+    QUEUED,
+    SCOPES,
+    SEEN,
+    STORES,
+    UPDATE,
+    WHOLE_RANK,
+    Kind,
+)
 from asyncsim.trace.op import Op
 from asyncsim.trace.region import ADD, READ, WRITE
 from asyncsim.trace.strict import BadFieldError, shown
@@ -137,6 +150,17 @@ def _link(word: str | None, kind: Type, about: str, default: Any = "") -> Field:
     return Field("link", kind, about, default=default, source="op.link", of=lambda row: row.link == word)
 
 
+def _operand(event: Event) -> int | None:
+    return event.op.operand if event.op.update else None
+
+
+def _order(known: tuple[str, ...]) -> Field:
+    return Field(
+        "order", choice(*known), "what it orders, if not what its kind does", default="", source="op.order",
+        of=lambda row: row.sayable == known,
+    )  # fmt: skip
+
+
 KIND = choice(*KINDS)
 STEP = (
     Field("step", COUNT, "its number, from 0", elsewhere=Implied("none: then in all lines"), source=lambda _: None,
@@ -173,10 +197,21 @@ STEP = (
     _amount("value", narrowed(whole()), "what is added or set"),
     _amount("need", narrowed(whole()), "what the cell is compared with"),
     _amount("amount", narrowed(whole()), "what its signal adds or sets"),
-    Field("have", narrowed(whole()), "what the cell holds after it; of a wait or test, what it saw",
+    Field("have", narrowed(whole()), "what the cell holds after it; of what compares it or returns it, what it saw",
           elsewhere=Implied("not known"),
           of=_have),
     _flagged("consume", "it subtracts as it passes"),
+    Field("update", choice(*UPDATES), "it changes its cell as it passes, in the same step", default="",
+          source="op.update", of=lambda row: "update" in row.flags and row.cell != BOTH),
+    Field("operand", narrowed(whole()), "by what", default=None, source=_operand,
+          of=lambda row: "update" in row.flags and row.cell != BOTH),
+    Field("update", choice(SET), "what is done to the cell if it fits", source="op.update",
+          of=lambda row: row.cell == BOTH),
+    Field("operand", narrowed(whole()), "by what", source="op.operand", of=lambda row: row.cell == BOTH),
+    _flagged("result", "it returns what the cell held"),
+    *map(_order, dict.fromkeys(row.sayable for row in KINDS.values() if row.sayable)),
+    Field("scope", choice(*SCOPES[1:]), "between which actors it orders; left out: all", default="",
+          source="op.scope", of=lambda row: bool(row.orders)),
     _flagged("late", "it is non-blocking: its source is read when it lands"),
     _flagged("relaxed", "it may overtake what its actor wrote before"),
     Field("phase", TEXT, "the path of phases that it was done in", default=""),

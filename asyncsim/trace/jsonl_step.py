@@ -11,10 +11,10 @@ from asyncsim.trace.format import ELSEWHERE
 from asyncsim.trace.format_step import ACCESS, CELL, KIND, PENDING, STEPS, WIRE_ACCESS
 from asyncsim.trace.jsonl_actors import Actors
 from asyncsim.trace.jsonl_shape import fault_of
-from asyncsim.trace.kinds import COPYING, LATER, PUTTING, READING, SIGNALLING
+from asyncsim.trace.kinds import ACQ_REL, COPYING, LATER, PUTTING, READING, RELEASE, WAITING
 from asyncsim.trace.late import model_of
 from asyncsim.trace.layout import SignalLayout, WindowLayout
-from asyncsim.trace.op import Op
+from asyncsim.trace.op import Op, change_by, order_of, saying
 from asyncsim.trace.region import ADD, READ, WRITE, Access, Region
 from asyncsim.trace.strict import BadFieldError, integer_in, shown
 from asyncsim.trace.values import decode_data
@@ -80,6 +80,7 @@ class Steps:
         )  # fmt: skip
         for name, operand in declared.operands:
             setattr(op, operand, made[name])
+        op = saying(op, made)
         event = Event(step, op, call, made["phase"], made["at"], time=made["time"])
         if "cell" in made:
             self._read_cell(event, made, declared.row.amount)
@@ -139,8 +140,7 @@ class Steps:
             if fault:
                 raise BadFieldError(f"rank {rank}, {op.kind}: {fault}")
         elif op.cell is not None:
-            if op.kind not in SIGNALLING and op.cell.owner != rank:
-                raise BadFieldError(f"rank {rank} waits on {op.cell}, which is not its own")
+            _check_said(op, made)
             if op.link and not op.relaxed:
                 raise BadFieldError(f"'link' is {shown(op.link)}; only what is relaxed has one")
         elif row.link is None:
@@ -212,6 +212,20 @@ class Steps:
             region = self._regions[name, owner, box, whole] = layout.from_box(owner, box, whole)
         plain = {READ: region.reads, WRITE: region.writes, ADD: region.adds}[mode]
         return (region.atomic(mode) if made["atomic"] and mode != ADD else plain)[0], made.get("piece")
+
+
+def _check_said(op: Op, made: dict[str, Any]) -> None:
+    """Refuse an operation that says what does not fit together."""
+    cell = op.cell
+    assert cell is not None  # noqa: S101 - for the type checker: only operations on cells come here
+    if op.update:
+        integer_in(made["operand"], "'operand'", cell.low, cell.high)
+    elif made.get("operand") is not None:
+        raise BadFieldError("there is an 'operand', and no 'update'")
+    if op.update and op.consume:
+        raise BadFieldError("it consumes, and has an 'update'; one step makes one")
+    if op.kind in WAITING and order_of(op) in {RELEASE, ACQ_REL} and change_by(op) is None:
+        raise BadFieldError(f"'order' is {op.order}; what only waits releases nothing")
 
 
 def _key(access: Access, piece: tuple[int, ...] | None) -> tuple[object, ...]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LOAD, STORE, REMOTE_LOAD, REMOTE_STORE, GET, PUT = "load", "store", "remote_load", "remote_store", "get", "put"
 NOTIFY, WAIT, TEST, PUT_SIGNAL, POLL = "notify", "wait", "test", "put_signal", "poll"
+READ_CELL, ATOMIC, COMPARE_EXCHANGE = "read", "atomic", "compare_exchange"
 FENCE, QUIET = "fence", "quiet"
 START, JOIN, SYNC = "start", "join", "sync"
 FETCH, LAND = "fetch", "land"
@@ -27,6 +28,13 @@ LOCAL, QUEUED = "local", "queued"
 """The link of a landing that shows a local store to the peers; of a signal that its own actor sees no earlier."""
 WHOLE_RANK, STORES = "rank", "stores"
 """The link of a quiet for all streams of its rank; of a notify that is ordered after its actor's stores alone."""
+
+RELAXED, ACQUIRE, RELEASE, ACQ_REL, SC = "relaxed", "acquire", "release", "acq_rel", "sc"
+"""What an operation orders: nothing but its own place; what comes after it; what came before it; both; fences alone,
+also against each other."""
+BLOCK, RANK, WORLD = "block", "rank", "world"
+"""Between which actors it orders: those of its block, of its rank, all."""
+SCOPES = (WORLD, RANK, BLOCK)
 
 OWN, PEER, ANY = "own", "peer", "any"
 """At whom a place lies: at the rank itself, at another one, at either."""
@@ -50,6 +58,14 @@ class Operands(Protocol):
     @property
     def consume(self) -> bool:
         """Whether a wait subtracts its amount."""
+
+    @property
+    def update(self) -> str:
+        """How it changes its cell where that fits what it compares with; empty: it does not."""
+
+    @property
+    def operand(self) -> int:
+        """By what."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +104,9 @@ class Kind:
         source: the word before the source, where it has two places.
         done: what a rank *has* when it has done one; a kind may have several words, several kinds one.
         group: what a view shows it as.
+        orders: what it may order; the first is meant where it names none. Empty: it has no order and no scope.
         amount: the field of a trace with its amount.
-        flags: the fields of a trace that may set it apart: late, relaxed, consume.
+        flags: the fields of a trace that may set it apart: late, relaxed, consume, result; update, with its operand.
         link: the word that its field ``link`` may hold; None: any, and it must be there.
 
     """
@@ -107,23 +124,44 @@ class Kind:
     source: str = "of"
     done: tuple[str, ...] = ()
     group: str = "order"
+    orders: tuple[str, ...] = ()
     amount: str = ""
     flags: tuple[str, ...] = ()
     link: str | None = ""
+
+    @property
+    def sayable(self) -> tuple[str, ...]:
+        """The orders that its field ``order`` may name: neither the first, nor one that is a flag."""
+        return tuple(order for order in self.orders[1:] if order not in self.flags)
 
 
 def _updated(value: int, op: Operands) -> tuple[int, None]:
     return APPLY[op.how](value, op.amount), None
 
 
+def _exchanged(value: int, op: Operands) -> tuple[int, int]:
+    return APPLY[op.how](value, op.amount), value
+
+
 def _awaited(value: int, op: Operands) -> tuple[int, int]:
+    if op.update:
+        return APPLY[op.update](value, op.operand), value
     return (value - op.amount if op.consume else value), value
+
+
+def _read(value: int, op: Operands) -> tuple[int, int]:  # noqa: ARG001 - an effect is a function of both
+    return value, value
+
+
+def _compared(value: int, op: Operands) -> tuple[int, int]:
+    return (APPLY[op.update](value, op.operand) if COMPARE[op.how](value, op.amount) else value), value
 
 
 def _tested(value: int, op: Operands) -> tuple[int, bool]:
     return value, COMPARE[op.how](value, op.amount)
 
 
+_SYNCHRONISES = (ACQ_REL, ACQUIRE, RELEASE, RELAXED)
 _SOURCE = Touch(mode=READ, at=OWN, optional=True)
 
 KINDS = {
@@ -149,21 +187,34 @@ KINDS = {
         ),
         Kind(
             name=NOTIFY, cell=UPDATE, effect=_updated, lands=True, joint="", done=("notified",), group="notify",
-            amount="value", flags=("relaxed",), link=STORES,
+            orders=(RELEASE, RELAXED), amount="value", flags=("relaxed",), link=STORES,
         ),
         Kind(
             name=WAIT, cell=PREDICATE, effect=_awaited, may_block=True, joint="", done=("waited",), group="wait",
-            amount="need", flags=("consume",),
+            orders=(ACQUIRE, RELAXED, RELEASE, ACQ_REL), amount="need", flags=("consume", "update", "result"),
         ),
         Kind(
-            name=TEST, cell=PREDICATE, effect=_tested, joint="", done=("tested",), group="wait", amount="need",
+            name=TEST, cell=PREDICATE, effect=_tested, joint="", done=("tested",), group="wait",
+            orders=(ACQUIRE, RELAXED), amount="need",
         ),
         Kind(
             name=PUT_SIGNAL, touches=(_SOURCE, Touch(mode=WRITE)), cell=UPDATE, effect=_updated, lands=True, joint="to",
-            done=("put", "notified"), group="copy", amount="amount", flags=("late",),
+            done=("put", "notified"), group="copy", orders=(RELEASE,), amount="amount", flags=("late",),
+        ),
+        Kind(
+            name=READ_CELL, cell=SEEN, effect=_read, result=True, done=("read",), group="wait",
+            orders=(ACQUIRE, RELAXED),
+        ),
+        Kind(
+            name=ATOMIC, cell=UPDATE, effect=_exchanged, result=True, joint="", done=("changed",), group="notify",
+            orders=_SYNCHRONISES, amount="value",
+        ),
+        Kind(
+            name=COMPARE_EXCHANGE, cell=BOTH, effect=_compared, result=True, done=("exchanged",), group="notify",
+            orders=_SYNCHRONISES, amount="need", flags=("update",),
         ),
         Kind(name=POLL, touches=(Touch(mode=READ),), may_block=True, done=("polled",), group="load"),
-        Kind(name=FENCE, order=FENCES),
+        Kind(name=FENCE, order=FENCES, orders=(ACQ_REL, ACQUIRE, RELEASE, SC)),
         Kind(name=QUIET, order=QUIETS, may_block=True, joint="", link=WHOLE_RANK),
         Kind(name=START, order=STARTS, link=None),
         Kind(name=JOIN, order=JOINS, may_block=True, joint="stream", link=None),

@@ -21,8 +21,23 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.cells import updates_commute
-from asyncsim.trace.kinds import CARRYING, FENCING, GETTING, LATER, LOCAL, NOTIFYING, QUEUED, QUIETING, STORES, STORING
+from asyncsim.trace.cells import ATOMIC_ADD, updates_commute
+from asyncsim.trace.kinds import (
+    ACQ_REL,
+    CARRYING,
+    EXCHANGING,
+    FENCING,
+    GETTING,
+    LATER,
+    LOCAL,
+    NOTIFYING,
+    QUEUED,
+    QUIETING,
+    RELEASE,
+    STORES,
+    STORING,
+)
+from asyncsim.trace.op import order_of
 from asyncsim.trace.region import adds_commute, spans_overlap
 from asyncsim.trace.world import WIRES, Actor
 
@@ -123,6 +138,36 @@ def goes_first(older: Landing, landing: Landing, model: Model, *, fenced: bool) 
     if fenced and older.destination == landing.destination and not landing.got:
         return True
     return (model.place_order or older.local) and same_place(older, landing)
+
+
+def completes_first(older: Landing, op: Op, model: Model, *, fenced: bool) -> bool:
+    """Say whether an operation that changes its cell at its own step comes after a landing of its actor.
+
+    What returns a value, or changes a cell as it passes, comes after all that its actor did to that cell; as a
+    release after all that its actor issued; and it does not overtake a fence. A wait that consumes, as it does no
+    more than subtract, overtakes the actor's own adds.
+
+    Args:
+        older: what is under way.
+        op: an operation of the same actor, issued later.
+        model: the memory model.
+        fenced: a fence stands between the two.
+
+    """
+    cell = op.cell
+    if cell is None or op.kind in LATER:
+        return False
+    here = older.cell is not None and older.cell.slot == cell.slot
+    if op.consume:
+        return here and model.place_order and not updates_commute(older.how, ATOMIC_ADD)
+    if not op.update and op.kind not in EXCHANGING:
+        return False
+    if order_of(op) in _RELEASING and (not older.got or model.forwarding):
+        return True
+    return here or (fenced and not older.got and older.destination == cell.owner)
+
+
+_RELEASING = (RELEASE, ACQ_REL)
 
 
 def fetched_first(older: Landing, landing: Landing, model: Model) -> bool:

@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.trace.cells import SYMBOLS, update_text
-from asyncsim.trace.kinds import CARRYING, CHANGING, KINDS
+from asyncsim.trace.cells import ATOMIC_ADD, SYMBOLS, UPDATES, update_text
+from asyncsim.trace.kinds import CARRYING, CHANGING, EFFECTS, KINDS, RELAXED, STORES, WORLD, with_place
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from asyncsim.trace.region import Access, Cell
     from asyncsim.trace.world import Actor
 
 
+Said = tuple[str, str, str, int, bool]
+"""Order, scope, update, operand and result, as `SyncOp` has them."""
+
+
+class _Plain:
+    """What an operation says that says no more: no slots, so that it costs nothing to make."""
+
+    __slots__ = ()
+
+    order = ""
+    scope = ""
+    update = ""
+    operand = 0
+    result = False
+
+    @property
+    def said(self) -> Said:
+        """What it says more than its kind, its place and its amount: the fields of `SyncOp`, in their order."""
+        return self.order, self.scope, self.update, self.operand, self.result
+
+
 @dataclass(slots=True, eq=False)
-class Op:
+class Op(_Plain):
     """One operation, as it stands at the gate. Not changed once made.
 
     (Not frozen: one is made a step, and a frozen dataclass costs three times as much to make.)
@@ -23,8 +46,8 @@ class Op:
         actor: who.
         kind: one of `asyncsim.trace.kinds.KINDS`.
         accesses: the regions it touches; get and put have two, operations on cells none.
-        cell: the cell of a notify, wait or test.
-        how: AtomicAdd or Set for a notify; Eq, Ne, Gt, Ge, Lt or Le for a wait or test.
+        cell: the cell of a notify, wait, test, read or atomic.
+        how: an update for a notify or an atomic; Eq, Ne, Gt, Ge, Lt or Le for what compares.
         amount: what a notify adds or sets; what a wait or test compares with.
         consume: a wait that subtracts `amount` as it passes.
         payload: the tile of a store, or of a put from a private array.
@@ -64,10 +87,13 @@ class Op:
         places = self._places()
         if self.cell is None:
             return f"{self.kind} {places}".rstrip()
-        if self.kind in CHANGING:
+        if self.how in UPDATES:
             change = update_text(self.cell, self.how, self.amount)
             return f"{self.kind} {places}, {change}" if self.kind in CARRYING else f"{self.kind} {change}"
-        consuming = " and subtract" if self.consume else ""
+        if not self.how:
+            return with_place(self.kind, str(self.cell))
+        change = f" and {update_text('', self.update, self.operand).lstrip()}" if self.update else ""
+        consuming = " and subtract" if self.consume else change
         return f"{self.kind} {self.cell} {SYMBOLS[self.how]} {self.amount}{consuming}"
 
     def _places(self) -> str:
@@ -79,6 +105,106 @@ class Op:
             return f"{row.joint} {self.accesses[0].region}"
         source, target = self.accesses
         return f"{row.source} {source.region} to {target.region}"
+
+
+@dataclass(slots=True, eq=False)
+class SyncOp(Op):
+    """An operation that says more of how it synchronises.
+
+    Args:
+        order: one of the orders that its row has; empty: the first of them. A notify that is relaxed says so by
+            `Op.relaxed`.
+        scope: block or rank; empty: the world.
+        update: how a wait or compare_exchange changes its cell, in the same step, where it fits; empty: not at all.
+        operand: by what.
+        result: a wait whose actor gets what the cell held.
+
+    """
+
+    order: str = ""
+    scope: str = ""
+    update: str = ""
+    operand: int = 0
+    result: bool = False
+
+
+def with_said(op: Op, said: Said) -> Op:
+    """Return an operation that says more.
+
+    Args:
+        op: what it says otherwise.
+        said: as `SyncOp.said` returns it.
+
+    """
+    plain: dict[str, Any] = {each.name: getattr(op, each.name) for each in fields(Op)}
+    order, scope, update, operand, result = said
+    return SyncOp(**plain, order=order, scope=scope, update=update, operand=operand, result=result)
+
+
+def change_by(op: Op) -> tuple[str, int] | None:
+    """Return how an operation changes its cell, if it does, and by what; one that is deferred does it by landing.
+
+    Args:
+        op: an operation, with a cell or without.
+
+    """
+    if op.update:
+        return op.update, op.operand
+    if op.consume:
+        return ATOMIC_ADD, -op.amount
+    return (op.how, op.amount) if op.kind in CHANGING else None
+
+
+def saying(op: Op, by_name: Mapping[str, Any]) -> Op:
+    """Return an operation that says what these fields say: itself, if they say nothing that an `Op` has not.
+
+    Args:
+        op: what it says otherwise.
+        by_name: the fields of `SyncOp`; what is missing, or None, says nothing.
+
+    """
+    order, scope, update, operand, result = (
+        by_name.get(name) for name in ("order", "scope", "update", "operand", "result")
+    )
+    said: Said = (order or "", scope or "", update or "", operand or 0, bool(result))
+    return op if said == op.said else with_said(op, said)
+
+
+def holds_after(op: Op, value: int) -> int:
+    """Return what a cell holds after an operation that takes effect now, brought into its range if it wraps.
+
+    Args:
+        op: an operation on a cell, that passes if it waits.
+        value: what the cell held.
+
+    """
+    cell = op.cell
+    assert cell is not None  # noqa: S101 - for the type checker: it is on a cell
+    after: int = EFFECTS[op.kind](value, op)[0]
+    return after if cell.low <= after <= cell.high or not cell.wrap else int(cell.wrapped(after))
+
+
+def order_of(op: Op) -> str:
+    """Return what an operation orders, also where it does not say so; empty: its kind has no order.
+
+    Args:
+        op: any operation.
+
+    """
+    if op.relaxed and op.link != STORES:
+        return RELAXED
+    orders = KINDS[op.kind].orders
+    return op.order or (orders[0] if orders else "")
+
+
+def scope_of(op: Op) -> str:
+    """Return between which actors an operation orders: block, rank or world.
+
+    Args:
+        op: any operation.
+
+    """
+    return op.scope or WORLD
 
 
 _new = object.__new__

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from asyncsim.trace.event import Digest
-from asyncsim.trace.kinds import CHANGING, COPYING, EFFECTS, READING, WRITING
+from asyncsim.trace.kinds import CHANGING, COPYING, EFFECTS, EXCHANGING, READING, WRITING
+from asyncsim.trace.op import change_by
 from asyncsim.trace.region import ADD, READ
 from asyncsim.trace.values import INLINE
 
@@ -76,9 +77,9 @@ def cells_after(trace: Trace) -> list[int | None]:
     for event in trace.events:
         op, after = event.op, None
         if op.cell is not None:
-            if op.kind in CHANGING and not op.deferred:
+            if op.kind in CHANGING - EXCHANGING and not op.deferred:
                 after = event.have
-            elif op.consume:  # what it saw may hold credits of its own that have not landed
+            elif not op.deferred and change_by(op) is not None:  # what it saw may hold own credits under way
                 before = values.get(op.cell.slot, starts[op.cell.signal])
                 after = op.cell.wrapped(EFFECTS[op.kind](before, op)[0])
             if after is not None:

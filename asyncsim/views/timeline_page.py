@@ -213,7 +213,7 @@ class _Columns:
     def _op(self, event: Event, read: Access | None, written: Access | None) -> int:
         op = event.op
         key = (
-            op.actor.name, op.kind, op.how, op.amount, op.consume, op.late, op.relaxed, op.link,
+            op.actor.name, op.kind, op.how, op.amount, op.consume, op.late, op.relaxed, op.link, op.said,
             None if op.cell is None else op.cell.slot,
             tuple((at.region.window, at.region.slot, at.region.box, at.region.part, at.mode) for at in op.accesses),
         )  # fmt: skip

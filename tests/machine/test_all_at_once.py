@@ -217,7 +217,10 @@ def test_the_name_of_a_race_follows_the_fair_run():
             r"\(cells\[0\]\) of cell\[0, 0\]@0: value 1.5 is no integer",
         ),
         (lambda rank, cell: rank.notify_all([cell[0]], 2**40), "is outside -2147483648 to 2147483647"),
-        (lambda rank, cell: rank.notify_all([cell[0]], 1, "Add"), "op='Add'; use AtomicAdd or Set"),
+        (
+            lambda rank, cell: rank.notify_all([cell[0]], 1, "Add"),
+            "op='Add'; use AtomicAdd, Set, And, Or",
+        ),
         (lambda rank, cell: rank.notify_all([], order="late"), "order='late'; use 'release', 'stores' or 'relaxed'"),
         (lambda rank, cell: rank.wait_all(cell[0] >= 1), r"wait_all takes conditions, .* got the condition cell"),
         (
@@ -225,8 +228,8 @@ def test_the_name_of_a_race_follows_the_fair_run():
             r"wait_all \(conditions\[1\]\) takes a condition .*; compare it",
         ),
         (
-            lambda rank, cell: rank.wait_all([cell[0] >= 0, cell.at(1)[0] >= 0]),
-            r"wait_all \(conditions\[1\]\) for cell\[0, 0\]@1 >= 0; a rank waits on its own cells",
+            lambda rank, cell: rank.wait_all([cell[0] >= 0, World(1, [CREDIT]).signals[0].cell(0, (0, 0), 0) >= 0]),
+            r"wait_all \(conditions\[1\]\) of cell\[0, 0\]@0, which belongs to another run",
         ),
     ],
 )

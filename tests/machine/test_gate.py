@@ -37,18 +37,31 @@ PRIMITIVES = {
 }
 STREAMS = {"start", "join"}
 """These two come in pairs."""
+VALUES = {
+    "read": lambda rank, row, cell: rank.read(cell[0]),
+    "fetch_add": lambda rank, row, cell: rank.fetch_add(cell.at(1)[0], 1),
+    "exchange": lambda rank, row, cell: rank.exchange(cell.at(1)[0], 1),
+    "fetch_and": lambda rank, row, cell: rank.fetch_and(cell[0], 1),
+    "fetch_or": lambda rank, row, cell: rank.fetch_or(cell[0], 1),
+    "fetch_xor": lambda rank, row, cell: rank.fetch_xor(cell[0], 1),
+    "fetch_min": lambda rank, row, cell: rank.fetch_min(cell[0], 1),
+    "fetch_max": lambda rank, row, cell: rank.fetch_max(cell[0], 1),
+    "compare_exchange": lambda rank, row, cell: rank.compare_exchange(cell[0], 0, 1),
+    "wait_value": lambda rank, row, cell: rank.wait_value(cell[0] >= 0),
+}
+"""These give what a cell held; several are of one kind."""
 SEVERAL = {"notify_all", "wait_all"}
 """These two stand there once for each of theirs: test_all_at_once.py."""
 
 
 def test_every_operation_of_a_rank_is_listed_here():
     names = dict(inspect.getmembers(Rank, inspect.isgeneratorfunction)).keys()
-    assert names == set(PRIMITIVES) | STREAMS | SEVERAL
+    assert names == set(PRIMITIVES) | set(VALUES) | STREAMS | SEVERAL
 
 
 def test_in_a_run_that_is_looked_at_every_operation_is_a_coroutine():
     names = dict(inspect.getmembers(NoticedRank, inspect.iscoroutinefunction)).keys()
-    assert names == set(PRIMITIVES) | STREAMS | SEVERAL
+    assert names == set(PRIMITIVES) | set(VALUES) | STREAMS | SEVERAL
 
 
 @pytest.mark.parametrize("name", PRIMITIVES)
@@ -60,6 +73,17 @@ def test_a_primitive_stands_at_the_gate_exactly_once(name):
     result = run(program, [ROW, CELL], record="scripted")
     assert result.choices == ["0"]
     assert [event.op.kind.removeprefix("remote_") for event in result.trace.events] == [name]
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_what_gives_a_value_stands_there_exactly_once(name):
+    async def program(rank, row, cell):
+        return await VALUES[name](rank, row, cell) if rank.id == 0 else None
+
+    result = run(program, [ROW, CELL], record="scripted")
+    assert result.choices == ["0"]
+    assert result.outputs == [[0, None]]
+    assert [event.have for event in result.trace.events] == [0]
 
 
 def test_starting_and_joining_a_stream_stand_at_the_gate_once_each():

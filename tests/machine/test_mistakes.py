@@ -12,6 +12,7 @@ from schedules import run
 
 from asyncsim import (
     KernelError,
+    Set,
     settle,
 )
 
@@ -170,7 +171,7 @@ async def notify_in_another_run(rank, my):
     await rank.notify(OTHER_CELL[0])
 
 
-@mistake("rank 0: notify of cell[0, 0]@1: op='Add'; use AtomicAdd or Set")
+@mistake("rank 0: notify of cell[0, 0]@1: op='Add'; use AtomicAdd, Set, And, Or, Xor, Min or Max")
 async def notify_with_another_op(rank, my):
     await rank.notify(my.cell.at(1)[0], 1, "Add")
 
@@ -200,19 +201,64 @@ async def too_many_cell_offsets(rank, my):
     await rank.wait(my.small[0, 0] >= 1)
 
 
-@mistake("rank 0: wait takes a condition on an own cell, signal[peer] >= 1; got cell[1, 0]@0; compare it, as in")
+@mistake("rank 0: wait takes a condition on a cell, signal[peer] >= 1; got cell[1, 0]@0; compare it, as in")
 async def wait_for_a_cell(rank, my):
     await rank.wait(my.cell[1])
 
 
-@mistake("rank 0: test takes a condition on an own cell, signal[peer] >= 1; got True")
+@mistake("rank 0: test takes a condition on a cell, signal[peer] >= 1; got True")
 async def test_of_a_truth(rank, my):
     await rank.test(True)  # noqa: FBT003 - the mistake
 
 
-@mistake("rank 0: wait for cell[0, 0]@1 >= 1; a rank waits on its own cells: cell[...]")
-async def wait_at_a_peer(rank, my):
-    await rank.wait(my.cell.at(1)[0] >= 1)
+@mistake("rank 0: wait of cell[0, 0]@0: order='release'; use 'acquire' or 'relaxed'")
+async def wait_that_releases(rank, my):
+    await rank.wait(my.cell[0] >= 1, order="release")
+
+
+@mistake("rank 0: wait of cell[0, 0]@0: scope='gpu'; use 'world', 'rank' or 'block'")
+async def wait_of_another_scope(rank, my):
+    await rank.wait(my.cell[0] >= 1, scope="gpu")
+
+
+@mistake("rank 0: wait for cell[0, 0]@0 >= 1: then=Set; say by what: then=Set(0)")
+async def wait_then_nothing(rank, my):
+    await rank.wait(my.cell[0] >= 1, then=Set)
+
+
+@mistake("rank 0: wait for cell[0, 0]@0 >= 1: then=7; use an update, such as then=Set(0)")
+async def wait_then_a_number(rank, my):
+    await rank.wait(my.cell[0] >= 1, then=7)
+
+
+@mistake("rank 0: wait, then Set(128), of small[0]@0: value 128 is outside -128 to 127")
+async def wait_then_too_much(rank, my):
+    await rank.wait(my.small[0] >= 1, then=Set(128))
+
+
+@mistake("rank 0: wait for cell[0, 0]@0 >= 1: consume and then=Set(0); one step makes one update")
+async def wait_with_two_updates(rank, my):
+    await rank.wait(my.cell[0] >= 1, consume=True, then=Set(0))
+
+
+@mistake("rank 0: fetch_add of cell[0, 0]@1: value 1.5 is no integer")
+async def add_a_fraction(rank, my):
+    await rank.fetch_add(my.cell.at(1)[0], 1.5)
+
+
+@mistake("rank 0: atomic of cell[0, 0]@1: order='sc'; use 'acq_rel', 'acquire', 'release' or 'relaxed'")
+async def exchange_in_a_fence_s_order(rank, my):
+    await rank.exchange(my.cell.at(1)[0], 1, order="sc")
+
+
+@mistake("rank 0: compare_exchange of small[0]@1: value 200 is outside -128 to 127")
+async def compare_with_too_much(rank, my):
+    await rank.compare_exchange(my.small.at(1)[0], 200, 0)
+
+
+@mistake("rank 0: read takes a cell, signal[...] or signal.at(peer)[...]; got the condition cell[0, 0]@0 >= 1")
+async def read_a_condition(rank, my):
+    await rank.read(my.cell[0] >= 1)
 
 
 @mistake("rank 0: wait of cell[0, 0]@0, which belongs to another run; use this run's signals")

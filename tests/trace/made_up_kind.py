@@ -58,7 +58,7 @@ async def unordered(rank, turn):
 
 
 def seen_of(events):
-    """Return the exchanges as text, with what their cells held after them."""
+    """Return the exchanges as text, with what their cells held before them, which they return."""
     return [[str(event.op), event.have] for event in events if event.op.kind == "exchange"]
 
 

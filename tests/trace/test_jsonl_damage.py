@@ -158,7 +158,12 @@ def test_a_step_that_cannot_be_is_refused(number, old, new, reason):
 
 ROW = '"region": [1, 0, [0, 20, 1]]'
 FAULTS_BY_LINE = [
-    ('"op": "wait"', '"owner": 0', '"owner": 1', "waits on flag[0, 0]@1, which is not its own"),
+    ('"op": "wait"', '"need": 1', '"need": 1, "order": "sc"', "'order' is 'sc'"),
+    ('"op": "wait"', '"need": 1', '"need": 1, "order": "acquire"', "'order' is 'acquire'"),
+    ('"op": "wait"', '"need": 1', '"need": 1, "scope": "world"', "'scope' is 'world'"),
+    ('"op": "wait"', '"need": 1', '"need": 1, "update": "Set"', "'operand' is None"),
+    ('"op": "wait"', '"need": 1', '"need": 1, "operand": 1', "there is an 'operand', and no 'update'"),
+    ('"op": "wait"', '"need": 1', '"need": 1, "update": "Eq", "operand": 0', "'update' is 'Eq'"),
     ('"op": "wait"', '"how": "Eq"', '"how": "Set"', "'how' is 'Set'"),
     ('"op": "wait"', '"need": 1', '"need": 200', "'need' is 200"),
     ('"op": "wait"', '"have": 1', '"have": null', "'have' is None"),

@@ -13,7 +13,7 @@ import pytest
 
 from asyncsim.trace.cells import APPLY, COMPARE, COMPARISONS, EITHER, HOWS, UP, UPDATES
 from asyncsim.trace.columns import among, done_as
-from asyncsim.trace.kinds import BOTH, EFFECTS, KINDS, NONE, PREDICATE, UPDATE, WAITING
+from asyncsim.trace.kinds import BOTH, EFFECTS, KINDS, NONE, PREDICATE, SEEN, UPDATE, WAITING
 from asyncsim.trace.region import READ, WRITE
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +70,7 @@ def test_a_row_is_whole(row):
     assert not (row.lands and row.landing)
     assert not row.landing or row.group == "landing"
     assert (row.name in WAITING) == (row.may_block and row.cell in (PREDICATE, BOTH))
-    assert bool(row.amount) == (row.cell != NONE or row.order == "sync")
+    assert bool(row.amount) == (row.cell not in (NONE, SEEN) or row.order == "sync")
 
 
 class _Made:
@@ -152,14 +152,14 @@ def made_up(tmp_path_factory):
 def test_a_further_row_runs(made_up):
     assert made_up["outputs"] == [[[0, True], [5, 1]], [[7, True], [5, 8]]]
     texts = ["exchange turn[0]@0 := 5", "exchange turn[0]@0 := 7"] * 2
-    assert made_up["ran"] == [[text, have] for text, have in zip(texts, [5, 7, 5, 7], strict=True)]
+    assert made_up["ran"] == [[text, have] for text, have in zip(texts, [0, 5, 7, 5], strict=True)]
 
 
 def test_a_further_row_is_written_and_read(made_up):
     assert made_up["read"] == made_up["ran"]
     assert made_up["same file"]
     fields = next(line for line in made_up["lines"] if line.get("op") == "exchange")
-    assert (fields["how"], fields["value"], fields["have"]) == ("Set", 5, 5)
+    assert (fields["how"], fields["value"], fields["have"]) == ("Set", 5, 0)
 
 
 def test_a_further_row_is_in_the_schema(made_up):

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from asyncsim.analysis.races import kind_of
-from asyncsim.checking.search.dependence import Dependence, changes_cell
+from asyncsim.checking.search.cellwise import changes_cell
+from asyncsim.checking.search.dependence import Dependence
 from asyncsim.checking.search.execution import Execution, initial_cells, members
-from asyncsim.trace.cells import SET
+from asyncsim.trace.cells import SET, updates_commute
 from asyncsim.trace.conflict import meeting_accesses
 from asyncsim.trace.finding import RACE
 from asyncsim.trace.kinds import EXCHANGING, FETCHING, LANDING, POLLING
@@ -143,12 +144,14 @@ class CoenabledPairs:
 
 
 def _may_erase(a: Op, b: Op) -> bool:
-    """Return whether both change a cell and one of them sets it; two that set it to the same may come in any order."""
+    """Return whether both change a cell, and one can undo the other; two that set it to the same commute."""
     if a.cell is None or b.cell is None or a.cell.slot != b.cell.slot or not (changes_cell(a) and changes_cell(b)):
         return False
-    if a.kind in EXCHANGING or b.kind in EXCHANGING:
-        return True
-    return SET in (a.how, b.how) and (a.how, a.amount) != (b.how, b.amount)
+    if a.kind in EXCHANGING or b.kind in EXCHANGING:  # what has a result is meant to compete
+        return False
+    if a.how == b.how == SET:
+        return a.amount != b.amount
+    return not updates_commute(a.how, b.how)
 
 
 def _op_key(execution: Execution, step: int) -> OpKey:

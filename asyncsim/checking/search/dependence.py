@@ -15,6 +15,10 @@ that (``ld x; take c >= 1; st x || c -= 1; c -= 1 || ld x; c -= 1; st y || st x`
 whose range can be left are called *tight*: there two adds do not commute (one of the orders may
 overflow), and where the cell wraps no wait is monotone.
 
+Two updates of a cell of one kind commute (and, or, xor, min, max as well), but where both may go against what a wait
+waits for that changes the cell, they depend on each other as two subtractions do. What returns to its actor what the
+cell held depends on every update, and so does a wait that returns it.
+
 Where an actor sees its own writes before they land, what it reads depends on them when they are issued, and
 what it adds to memory of its own rank is in one queue with the stores of that rank: `Dependence.order_is_visible`.
 """
@@ -24,12 +28,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.cells import COMPARE, FALLING, RISING, SET
+from asyncsim.checking.search.cellwise import (
+    CHOOSING,
+    both_commute,
+    change_now,
+    changes_cell,
+    passes_within,
+    raises_as_it_passes,
+    value_range,
+)
+from asyncsim.trace.cells import ADDING, ATOMIC_ADD, COMPARE, DOWN, FALLING, RISING, SET, UP, way_of
 from asyncsim.trace.conflict import accesses_conflict, conflict, stores_locally
 from asyncsim.trace.kinds import (
     CHANGING,
-    EFFECTS,
-    EXCHANGING,
     FETCHING,
     LANDING,
     LOCAL,
@@ -43,7 +54,7 @@ from asyncsim.trace.kinds import (
 from asyncsim.trace.region import ADD, READ, adds_commute, spans_overlap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from asyncsim.trace.late import Model
     from asyncsim.trace.op import Op
@@ -60,7 +71,7 @@ class Refinement:
     Args:
         tight: slots of cells whose range some execution can leave.
         own_adds: actors that add, late, to memory or to a cell of their own rank, each with the location.
-        added_by_waits: slots of cells that a consuming wait adds to: it waits from above.
+        added_by_waits: slots of cells that a wait adds to as it passes: it waits from above, as who takes a lock.
 
     """
 
@@ -107,17 +118,16 @@ class Dependence:
             return True
         if _quiet_awaits(a, b) or _quiet_awaits(b, a):
             return True
-        if not both_add(a, b):
+        if not both_commute(a, b):
             return False
         return self.may_overflow(a) or self._both_withdraw(a, b)
 
     def _both_withdraw(self, a: Op, b: Op) -> bool:
-        """Whether both adds go against what a consuming wait of their cell waits for."""
+        """Whether both updates may go against what a wait waits for that changes their cell."""
         cell = a.cell
-        assert cell is not None  # noqa: S101 - for the type checker: an add has a cell
-        return max(a.amount, b.amount) < 0 or (
-            cell.slot in self.refinement.added_by_waits and min(a.amount, b.amount) > 0
-        )
+        assert cell is not None  # noqa: S101 - for the type checker: an update has a cell
+        ways = way_of(a.how, a.amount), way_of(b.how, b.amount)
+        return UP not in ways or (cell.slot in self.refinement.added_by_waits and DOWN not in ways)
 
     def may_overflow(self, op: Op) -> bool:
         """Whether the cell of an operation can leave its range and does not wrap: then an order may end the run."""
@@ -171,7 +181,7 @@ class Dependence:
         """
         if not self.are_dependent(earlier, later):
             return False
-        if earlier.kind in WAITING and _only_reads_cell(earlier):
+        if earlier.kind in WAITING and _only_reads_cell(earlier) and not earlier.result:
             return self.may_disable(later, earlier)
         return True
 
@@ -185,18 +195,18 @@ class Dependence:
         """
         if wait.kind in POLLING or wait.kind in QUIETING:  # a poll waits for code, a quiet for whatever is pending
             return True
-        if changes_cell(op) and op.how == SET:
+        how, amount = change_now(op) or (ATOMIC_ADD, 0)
+        if how in CHOOSING:  # what is left is what was there, or the amount
             # What the waiting actor has added itself may stand on top of what is set.
             on_top = op.cell is not None and (wait.actor.name, ("cell", op.cell.slot)) in self.refinement.own_adds
-            return on_top or not COMPARE[wait.how](op.amount, wait.amount)
-        change = change_of(op)
-        if op.cell is not None and op.cell.wrap and op.cell.slot in self.refinement.tight:
-            return change != 0
+            return on_top or not COMPARE[wait.how](amount, wait.amount)
+        if how not in ADDING or (op.cell is not None and op.cell.wrap and op.cell.slot in self.refinement.tight):
+            return how not in ADDING or amount != 0  # of bits nothing is known without the value
         if wait.how in RISING:
-            return change < 0
+            return amount < 0
         if wait.how in FALLING:
-            return change > 0
-        return change != 0
+            return amount > 0
+        return amount != 0
 
     def wait_may_pass(self, wait: Op, value: int, others: Iterable[Op]) -> bool:
         """Whether `wait` could pass after some of `others`, all on its cell, on top of `value`.
@@ -209,10 +219,12 @@ class Dependence:
             others: operations that change that cell.
 
         """
-        bases, low, high = _value_range(value, others)
+        bases, low, high, bits = value_range(value, others)
+        if bits:
+            return True
         if wait.cell is not None and wait.cell.wrap and wait.cell.slot in self.refinement.tight and low < high:
             return True
-        return any(_passes_within(wait.how, wait.amount, base + low, base + high) for base in bases)
+        return any(passes_within(wait.how, wait.amount, base + low, base + high) for base in bases)
 
     def refine(self, starts: Sequence[int], ops: Sequence[Op]) -> bool:
         """Learn from executed operations; return whether anything is new.
@@ -224,21 +236,20 @@ class Dependence:
             ops: the operations of an execution.
 
         """
-        own_adds = {
-            (op.actor.name, location) for op in ops if self.forwards for location in _own_locations_added_to(op)
-        }
+        own_adds = set(_own_adds(ops)) if self.forwards else set()
         cells: dict[int, Cell] = {}
         changing: dict[int, list[Op]] = {}
         for op in ops:
-            if op.cell is not None and (changes_cell(op) or op.consume):
+            if op.cell is not None and (changes_cell(op) or op.consume or op.update):
                 cells[op.cell.slot] = op.cell
                 changing.setdefault(op.cell.slot, []).append(op)
         found = set()
         for slot, changes in changing.items():
-            bases, low, high = _value_range(starts[slot], changes)
-            if max(bases) + high > cells[slot].high or min(bases) + low < cells[slot].low:
+            bases, low, high, bits = value_range(starts[slot], changes)
+            ends = (cells[slot].low, cells[slot].high) if bits else (min(bases), max(bases))
+            if ends[1] + high > cells[slot].high or ends[0] + low < cells[slot].low:
                 found.add(slot)
-        added_by_waits = {op.cell.slot for op in ops if op.consume and op.amount < 0 and op.cell is not None}
+        added_by_waits = {op.cell.slot for op in ops if op.cell is not None and raises_as_it_passes(op)}
         known = self.refinement
         self.refinement |= Refinement(frozenset(found), frozenset(own_adds), frozenset(added_by_waits))
         return self.refinement != known
@@ -260,7 +271,7 @@ def _quiet_awaits(quiet: Op, issue: Op) -> bool:
 
 
 def _only_reads_cell(op: Op) -> bool:
-    return op.kind in SEEING and op.kind not in CHANGING and not op.consume
+    return op.kind in SEEING and op.kind not in CHANGING and not op.consume and not op.update
 
 
 def _issuer_of(op: Op) -> str:
@@ -281,16 +292,17 @@ def _lands_on_own_rank(op: Op) -> bool:
     return target.mode != READ and target.region.owner == op.actor.rank and not stores_locally(op)
 
 
-def _own_locations_added_to(op: Op) -> list[Location]:
-    """Return the locations of its own rank that an issue adds to: these adds land late, too."""
-    if not op.deferred:
-        return []
-    locations: list[Location] = []
-    if op.accesses and op.accesses[-1].mode == ADD and op.accesses[-1].region.owner == op.actor.rank:
-        locations.append(("window", op.accesses[-1].region.slot))
-    if op.cell is not None and op.how != SET and op.cell.owner == op.actor.rank:
-        locations.append(("cell", op.cell.slot))
-    return locations
+def _own_adds(ops: Sequence[Op]) -> Iterator[tuple[str, Location]]:
+    """Yield the actors that add late to memory of their own rank, or to a peer's cell that they also read."""
+    read = {(op.actor.order, op.cell.slot) for op in ops if op.cell is not None and op.kind in SEEING}
+    for op in ops:
+        if not op.deferred:
+            continue
+        if op.accesses and op.accesses[-1].mode == ADD and op.accesses[-1].region.owner == op.actor.rank:
+            yield op.actor.name, ("window", op.accesses[-1].region.slot)
+        cell = op.cell if op.how != SET else None
+        if cell is not None and (cell.owner == op.actor.rank or (op.actor.order, cell.slot) in read):
+            yield op.actor.name, ("cell", cell.slot)
 
 
 def _some_conflict(some: Iterable[Access], others: Sequence[Access]) -> bool:
@@ -327,74 +339,3 @@ def locations_of(op: Op, *, seeking: bool = False) -> list[Location]:
     elif is_rank_quiet(op):
         locations.append(("issues" if seeking else "quiets", op.actor.rank))
     return locations
-
-
-def changes_cell(op: Op) -> bool:
-    """Whether an operation adds to its cell or sets it, at its own step; a consuming wait does not count."""
-    return op.cell is not None and op.kind in CHANGING and not op.deferred
-
-
-def both_add(a: Op, b: Op) -> bool:
-    """Whether both add to one cell, which commutes.
-
-    Args:
-        a: an operation.
-        b: another one.
-
-    """
-    if a.cell is None or b.cell is None or a.cell.slot != b.cell.slot:
-        return False
-    if a.kind in EXCHANGING or b.kind in EXCHANGING:
-        return False
-    return changes_cell(a) and changes_cell(b) and SET not in (a.how, b.how)
-
-
-def change_of(op: Op) -> int:
-    """Return what an operation that is not a Set adds to its cell."""
-    if changes_cell(op):
-        return op.amount
-    return -op.amount if op.consume else 0
-
-
-def value_after(value: int, op: Op) -> int:
-    """Return the value of a cell after an operation on it.
-
-    Args:
-        value: before it.
-        op: an operation on the cell; a wait changes it only if it consumes.
-
-    """
-    if changes_cell(op) or op.consume:
-        value, _ = EFFECTS[op.kind](value, op)
-    return op.cell.wrapped(value) if op.cell is not None and op.cell.wrap else value
-
-
-def wait_passes(wait: Op, value: int) -> bool:
-    """Whether a wait can pass at this value.
-
-    Args:
-        wait: a wait or a test.
-        value: of its cell.
-
-    """
-    return COMPARE[wait.how](value, wait.amount)
-
-
-def _value_range(value: int, ops: Iterable[Op]) -> tuple[list[int], int, int]:
-    """Return the values that counting can start from, and how far down and up it can go from there."""
-    bases, low, high = [value], 0, 0
-    for op in ops:
-        if changes_cell(op) and op.how == SET:
-            bases.append(op.amount)
-        else:
-            change = change_of(op)
-            low += min(change, 0)
-            high += max(change, 0)
-    return bases, low, high
-
-
-def _passes_within(how: str, amount: int, low: int, high: int) -> bool:
-    """Whether some integer from `low` to `high` compares so with `amount`."""
-    if how == "Eq":
-        return low <= amount <= high
-    return COMPARE[how](low, amount) or COMPARE[how](high, amount)

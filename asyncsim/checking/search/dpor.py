@@ -31,12 +31,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from asyncsim.checking.search.cellwise import wait_passes
 from asyncsim.checking.search.coenabled import CoenabledPairs
-from asyncsim.checking.search.dependence import Dependence, Refinement, can_be_disabled, wait_passes
+from asyncsim.checking.search.dependence import Dependence, Refinement, can_be_disabled
 from asyncsim.checking.search.execution import Execution, PollContents, initial_cells, members
 from asyncsim.trace.errors import DivergenceError
 from asyncsim.trace.kinds import LANDING, NOTIFYING, POLLING, WAITING
 from asyncsim.trace.late import model_of
+from asyncsim.trace.op import change_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -288,7 +290,7 @@ class Tree:
         counts = self.execution.counts
 
         def key(op: Op) -> tuple[bool, int, bool, int]:
-            plain = op.kind in WAITING and not op.consume
+            plain = op.kind in WAITING and change_by(op) is None
             # A landing counts as its issuer.
             count = counts.get(op.actor.name.partition(">")[0], 0)
             late = op.kind in NOTIFYING or (op.kind in LANDING and op.cell is not None)

@@ -22,9 +22,11 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.checking.search.dependence import Dependence, both_add
-from asyncsim.trace.cells import SET
+from asyncsim.checking.search.cellwise import both_commute
+from asyncsim.checking.search.dependence import Dependence
+from asyncsim.trace.cells import ADDING
 from asyncsim.trace.kinds import EXCHANGING, LANDING, MEETING, POLLING, QUIETING, WAITING
+from asyncsim.trace.op import SyncOp
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,7 +85,7 @@ def order_matters(dependence: Dependence, a: Op, b: Op) -> bool:
         b: one of another actor.
 
     """
-    if not dependence.are_dependent(a, b) or (both_add(a, b) and not dependence.may_overflow(a)):
+    if not dependence.are_dependent(a, b) or (both_commute(a, b) and not dependence.may_overflow(a)):
         return False
     return not (_passes_by(dependence, a, b) or _passes_by(dependence, b, a))
 
@@ -92,7 +94,7 @@ def _passes_by(dependence: Dependence, wait: Op, op: Op) -> bool:
     """Return whether `op` changes the cell of `wait` and neither makes it false nor differs from after it."""
     if wait.kind not in WAITING or wait.kind in EXCHANGING or op.cell is None or op.kind in WAITING:
         return False
-    if wait.consume and (op.how == SET or op.kind in EXCHANGING):
+    if wait.result or wait.update or (wait.consume and (op.how not in ADDING or op.kind in EXCHANGING)):
         return False
     return not dependence.may_disable(op, wait)
 
@@ -118,7 +120,7 @@ class EquivalenceClasses:
         self._conflicts: list[list[int]] = []
         self._starts: dict[Any, int] = {}
 
-    def number_of(self, ops: Sequence[Op]) -> int:
+    def number_of(self, ops: Sequence[Op]) -> int:  # noqa: C901 - what is done in every step is written out
         """Return the number of the behaviour, 64 bits, of a run with these operations in this order."""
         fast, conflicts, late = self._fast, self._conflicts, self._late
         sums = [0] * len(conflicts)
@@ -132,6 +134,8 @@ class EquivalenceClasses:
                 key: Any = _late_key(op)
             elif cell is not None:
                 key = (cell.slot, op.kind, op.how, op.amount, op.consume, op.accesses)
+                if op.__class__ is SyncOp:
+                    key += op.said
             elif key := op.accesses:
                 if op.kind in POLLING:
                     key = (op.kind, key)
@@ -187,7 +191,8 @@ def _key(op: Op) -> Any:  # noqa: ANN401 - a key
     cell = op.cell
     if cell is None:
         return op.accesses if op.kind not in POLLING else (op.kind, op.accesses)
-    return (cell.slot, op.kind, op.how, op.amount, op.consume, op.accesses)
+    key = (cell.slot, op.kind, op.how, op.amount, op.consume, op.accesses)
+    return key if op.__class__ is not SyncOp else (*key, *op.said)
 
 
 def _late_key(op: Op) -> Any:  # noqa: ANN401 - a key
@@ -200,7 +205,7 @@ def _late_key(op: Op) -> Any:  # noqa: ANN401 - a key
 def _lasting_key(op: Op, *, late: bool) -> Any:  # noqa: ANN401 - a key
     """Return a key that is equal for equal pieces, too."""
     places = tuple((access.region.slot, access.region.spans, access.mode) for access in op.accesses)
-    cell = None if op.cell is None else (op.cell.slot, op.kind, op.how, op.amount, op.consume)
+    cell = None if op.cell is None else (op.cell.slot, op.kind, op.how, op.amount, op.consume, op.said)
     return (places, cell, op.kind in POLLING, _late_key(op)[1:] if late else None)
 
 

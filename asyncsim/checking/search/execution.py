@@ -14,12 +14,14 @@ from __future__ import annotations
 from itertools import permutations
 from typing import TYPE_CHECKING
 
-from asyncsim.checking.search.dependence import changes_cell, is_rank_quiet, locations_of, value_after
+from asyncsim.checking.search.cellwise import value_after
+from asyncsim.checking.search.dependence import is_rank_quiet, locations_of
 from asyncsim.checking.search.pending import PendingWrites
 from asyncsim.machine.effect import satisfied
 from asyncsim.machine.memory import Memory
-from asyncsim.trace.cells import SET
+from asyncsim.trace.cells import ADDING, APPLY
 from asyncsim.trace.kinds import JOINING, LANDING, MEETING, STARTING
+from asyncsim.trace.op import change_by
 from asyncsim.trace.region import READ, spans_overlap
 
 if TYPE_CHECKING:
@@ -187,7 +189,7 @@ class Execution:
                 if wait is not None and self._dependence.sees_before_landing(wait, op):
                     continue
                 if wait is not None and op.deferred and op.actor.name == wait.actor.name and self._is_seen(step):
-                    value += op.amount
+                    value = APPLY[op.how](value, op.amount)
                 else:
                     value = value_after(value, op)
         return value
@@ -202,9 +204,8 @@ class Execution:
             return True
         ops = [self.ops[step] for step in self._steps_at.get(("cell", wait.cell.slot), ())]
         own = any(op.deferred and op.actor.name == wait.actor.name for op in ops)
-        return (
-            own and self._dependence.forwards and any(op.how == SET and (op.deferred or changes_cell(op)) for op in ops)
-        )
+        changes = (change for op in ops if (change := change_by(op)) is not None)
+        return own and self._dependence.forwards and (bool(wait.update) or any(how not in ADDING for how, _ in changes))
 
 
 def members(steps: int) -> Iterator[int]:

@@ -292,4 +292,4 @@ def _facts(op: Op) -> tuple[object, ...]:
     """Return what an operation does; the pieces of a torn tile are regions made anew in each execution."""
     places = tuple((access.region.slot, access.region.spans, access.mode) for access in op.accesses)
     cell = op.cell.slot if op.cell is not None else -1
-    return (op.kind, places, cell, op.how, op.amount, op.consume)
+    return (op.kind, places, cell, op.how, op.amount, op.consume, op.said)

@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.cells import SET
 from asyncsim.trace.kinds import FENCING, FETCHING, LANDING, QUIETING, WHOLE_RANK
-from asyncsim.trace.landing import QUIETED, Unquiet, fetched_first, goes_first, landings_of, same_place
+from asyncsim.trace.landing import QUIETED, Unquiet, completes_first, fetched_first, goes_first, landings_of, same_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -108,16 +107,15 @@ class PendingWrites:
             return self._by_wire[op.actor.name].lands_after
         if op.kind in QUIETING and op.link == WHOLE_RANK:
             return [issued.landing.actor.name for issued in self._issued if issued.landing.actor.rank == op.actor.rank]
-        own = (issued.landing for issued in self._issued if issued.actor == op.actor.name)
+        own = [issued for issued in self._issued if issued.actor == op.actor.name]
         if op.kind in QUIETING:
-            return [landing.actor.name for landing in own]
-        if op.consume and self._model.place_order and op.cell is not None:
-            return [
-                landing.actor.name
-                for landing in own
-                if landing.cell is not None and landing.cell.slot == op.cell.slot and landing.how == SET
-            ]
-        return []
+            return [issued.landing.actor.name for issued in own]
+        now = self._generation.get(op.actor.name, 0)
+        return [
+            issued.landing.actor.name
+            for issued in own
+            if completes_first(issued.landing, op, self._model, fenced=issued.generation < now)
+        ]
 
     def is_queued(self, wire: str) -> bool:
         """Return whether a wire carries a signal that its own actor sees no earlier than others."""

@@ -18,7 +18,8 @@ from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.errors import KernelError
 from asyncsim.trace.event import OVERFLOW
 from asyncsim.trace.finding import Side
-from asyncsim.trace.kinds import CHANGING, EFFECTS
+from asyncsim.trace.kinds import EFFECTS
+from asyncsim.trace.op import change_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -90,7 +91,7 @@ def _left(run: Run, cell: str) -> _Left | None:
     for event in () if run.trace is None else run.trace.events:
         op = event.op
         index = counts[op.actor.name] = counts.get(op.actor.name, -1) + 1
-        if op.cell is None or str(op.cell) != cell or op.deferred or (op.kind not in CHANGING and not op.consume):
+        if op.cell is None or str(op.cell) != cell or op.deferred or change_by(op) is None:
             continue
         if value is None:
             value = int(run.case.world.layouts[op.cell.signal].start)  # type: ignore[union-attr]  # a cell's is a signal

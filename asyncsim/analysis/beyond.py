@@ -1,0 +1,61 @@
+"""What no theorem here speaks of: operations with a result, waits on a peer's cell, updates of other kinds.
+
+A run that has one is judged by exploration. The findings of a run itself (how it ends, what its results are) stay.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from asyncsim.trace.cells import ADDING, SET, UPDATES
+from asyncsim.trace.columns import Columns, among, done_as
+from asyncsim.trace.kinds import ATOMIC, COMPARE_EXCHANGE, READ_CELL, SEEING
+
+if TYPE_CHECKING:
+    from asyncsim.trace.event import Event, Trace
+
+_RESULTS = frozenset({READ_CELL, ATOMIC, COMPARE_EXCHANGE})
+_OTHER = frozenset(UPDATES) - ADDING - {SET}
+
+
+def beyond(trace: Trace) -> list[str]:
+    """Return why the theory does not apply to the operations of a run: of the first that it does not cover; or none.
+
+    Args:
+        trace: the run; operations that were pending at its end count, too.
+
+    """
+    pending = () if trace.footer is None else trace.footer.pending
+    events = trace.events
+    if isinstance(events, Columns):
+        at = _first(events)
+        found = [] if at is None else [events[at]]
+    else:
+        found = [event for event in events if _is_beyond(event)][:1]
+    found += [event for event in pending if _is_beyond(event)]
+    return [f"{event.op.actor.title} does what is judged by exploration alone: '{event.op}'" for event in found[:1]]
+
+
+def _is_beyond(event: Event) -> bool:
+    op = event.op
+    if op.cell is None:
+        return False
+    if op.kind in _RESULTS or op.how in _OTHER or op.update or op.result:
+        return True
+    return op.kind in SEEING and op.cell.owner != op.actor.rank
+
+
+def _first(columns: Columns) -> int | None:
+    """Return the first step that is beyond, or that says more than its kind and may be; None: none is."""
+    steps = columns.steps
+    odd = among(_RESULTS)[steps.kind] | done_as(_OTHER)[steps.how]
+    if columns.cells and among(SEEING)[np.unique(steps.kind)].any():
+        owner = np.full(max(columns.cells) + 2, -1)
+        owner[list(columns.cells)] = [cell.owner for cell in columns.cells.values()]
+        rank = np.array([actor.rank for actor in columns.actors])
+        odd |= among(SEEING)[steps.kind] & (owner[steps.cell] != rank[steps.actor])
+    found = [int(at) for at in np.flatnonzero(odd)[:1]]
+    found += [at for at in columns.saying if _is_beyond(columns[at])][:1]
+    return min(found, default=None)
