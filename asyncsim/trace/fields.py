@@ -11,7 +11,7 @@ operation; each of these would be code of ours around it again.
 from __future__ import annotations
 
 import re
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -163,13 +163,14 @@ def list_of(kind: Type, what: str, low: int = 0, high: int | None = None) -> Typ
     return Type(check, {"type": "array", "items": kind.schema, **bounds}, f"list: {kind.words}")
 
 
-def texts_by_name() -> Type:
-    """Return the type of an object that holds texts under any names; it is read as pairs."""
+def by_name(kind: Type) -> Type:
+    """Return the type of an object that holds values of one type under any names; it is read as a dict."""
 
-    def check(value: Any, what: str) -> tuple[tuple[str, str], ...]:  # noqa: ANN401
-        return tuple((text_in(key, "a key"), text_in(item, repr(key))) for key, item in object_in(value, what).items())
+    def check(value: Any, what: str) -> dict[str, Any]:  # noqa: ANN401
+        given = object_in(value, what)
+        return {text_in(key, "a key"): kind.check(item, repr(key)) for key, item in given.items()}
 
-    return Type(check, {"type": "object", "additionalProperties": TEXT.schema}, "texts by name")
+    return Type(check, {"type": "object", "additionalProperties": kind.schema}, f"{kind.words} by name")
 
 
 def object_in(value: Any, what: str) -> dict[str, Any]:  # noqa: ANN401
@@ -195,7 +196,7 @@ class Field:
     Args:
         name: its key.
         type: what it can hold.
-        about: what it says, for the tables of the documentation.
+        about: what it says, for the tables of the documentation, if it stands in one.
         default: what it is where it is left out; it is then not written, either.
         elsewhere: the same in a trace that was recorded elsewhere.
         source: where the writer finds it: the path of an attribute, by default its name; or a function of what is
@@ -208,7 +209,7 @@ class Field:
 
     name: str
     type: Type
-    about: str
+    about: str = ""
     _: KW_ONLY
     default: Any = REQUIRED
     elsewhere: Any = REQUIRED
@@ -289,10 +290,6 @@ class Object:
                 written[name] = value
         return written
 
-    def whole(self) -> Object:
-        """Return the same where nothing may be left out."""
-        return Object(self.what, [replace(field, default=REQUIRED) for field in self.fields])
-
     def schema(self, *, elsewhere: bool = False, **more: Schema) -> Schema:
         """Return the JSON Schema.
 
@@ -306,7 +303,7 @@ class Object:
         closed = {} if self._more else {"additionalProperties": False}
         return {"type": "object", "properties": properties, "required": needed, **closed}
 
-    def type(self, name: str) -> Type:
+    def type(self, name: str = "") -> Type:
         """Return the type of a field that holds such an object.
 
         Args:

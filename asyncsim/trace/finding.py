@@ -45,13 +45,13 @@ FINDING = Object(
     "a finding",
     (
         Field("kind", choice(*KINDS), "what is wrong"),
-        Field("hazard", nullable(TEXT), "of a race: RAW, WAR or WAW", **_ANY),
+        Field("hazard", nullable(choice(*HAZARDS)), "of a race: RAW, WAR or WAW", **_ANY),
         Field("scope", nullable(TEXT), "same call, or next call", **_ANY),
         Field("window", nullable(TEXT), "the window or signal that it is about", **_ANY),
         Field("pairs", COUNT, "how many pairs of operations are the same but for rank and element"),
         Field("harmful", nullable(FLAG), "whether it was shown to do harm; null: not decided", **_ANY),
         Field(
-            "sides", list_of(SIDE.type(""), "a side"), "the operations", default=(), kept=True,
+            "sides", list_of(SIDE.type(), "a side"), "the operations", default=(), kept=True,
             source=lambda found: [side.to_json() for side in found.sides],
         ),
         Field("trace", nullable(TEXT), "the file of the witness", **_ANY),

@@ -26,12 +26,12 @@ from asyncsim.trace.fields import (
     Object,
     Type,
     anything,
+    by_name,
     choice,
     list_of,
     narrowed,
     nullable,
     text,
-    texts_by_name,
     whole,
 )
 from asyncsim.trace.format_step import ACTOR, AT, step_fields
@@ -187,11 +187,11 @@ HEADER = Object(
             source=lambda made: declarations(made.world),
         ),
         Field(
-            "groups", list_of(GROUP.type(""), "a group"), "which ranks are the members of each group that owns memory",
+            "groups", list_of(GROUP.type(), "a group"), "which ranks are the members of each group that owns memory",
             default=(), kept=True, source=lambda made: groups(made.world),
         ),
         Field(
-            "actors", list_of(MEMBER.type(""), "an actor", 1),
+            "actors", list_of(MEMBER.type(), "an actor", 1),
             "every rank; streams and wires follow from the steps", elsewhere=Implied("every rank"),
             source=lambda made: [MEMBER.write(actor) for actor in made.world.actors],
         ),
@@ -216,7 +216,7 @@ COLLECTIVE = Object(
         Field("call", narrowed(COUNT), "of the kernel, from 0"),
         Field("name", TEXT, "the collective"),
         Field(
-            "facts", texts_by_name(), "what must be the same on all members", default=(),
+            "facts", by_name(TEXT), "what must be the same on all members", default=(),
             source=lambda said: dict(said.facts) or None,
         ),
         Field("at", AT, "as of a step", default=()),

@@ -242,4 +242,4 @@ def _collective(made: dict[str, Any], steps: Steps, header: Header) -> Collectiv
             f"actor {actor.name} is of rank {actor.rank}, and calls a collective as {rank} of {members}"
         )
     integer_in(made["call"], "'call'", 0, header.calls - 1)
-    return Collective(**made)
+    return Collective(**{**made, "facts": tuple(dict(made["facts"]).items())})

@@ -7,21 +7,17 @@ their schedules make the same whole, however the schedules were cut into shards.
 from __future__ import annotations
 
 from array import array
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from asyncsim.trace.event import STOPPED
-from asyncsim.trace.finding import HAZARDS, KINDS, Finding, Side
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from asyncsim.trace.fields import COUNT, REQUIRED, TEXT, Field, Object, Type, by_name, list_of, whole
+from asyncsim.trace.finding import FINDING, Finding, Side
+from asyncsim.trace.strict import BadFieldError, integer_in, shown
 
 DIES = "dies"
 """The key of the failure of a schedule that ends its process: it was run, and not judged."""
 _DIGITS = 16
-_TEXTS = ("actor", "phase", "op", "region")
-_NUMBERS = ("index", "rank", "call")
-_OPTIONAL = ("scope", "window", "trace", "token")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,29 +49,18 @@ class Failure:
         return {"finding": finding, "choices": choices, "scheduler": self.scheduler, "ending": self.ending}
 
     @classmethod
-    def of_json(cls, made: Mapping[str, Any]) -> Failure:
+    def of_json(cls, made: Any) -> Failure:  # noqa: ANN401 - any JSON value
         """Return what `to_json` was made of.
 
         Raises:
-            KeyError, TypeError, ValueError, AttributeError: it was not made by that.
+            BadFieldError: it was not made by that.
 
         """
-        facts = dict(made["finding"])
-        facts["sides"] = tuple(_side(side) for side in facts["sides"])
-        finding = Finding(**facts)
-        _check("a finding's kind", finding.kind, fits=finding.kind in KINDS)
-        _check("a finding's hazard", finding.hazard, fits=finding.hazard in (None, *HAZARDS))
-        _check("a finding's harm", finding.harmful, fits=finding.harmful is None or isinstance(finding.harmful, bool))
-        for name in _OPTIONAL:
-            _check(f"a finding's {name}", facts[name], fits=facts[name] is None or isinstance(facts[name], str))
-        int_of_json("a finding's pairs", facts["pairs"], least=1)
-        text_of_json("what a finding says", finding.why)
-        text_of_json("what a finding shows", finding.shown)
-        text = text_of_json("the choices", made["choices"])
+        facts = _FAILURE.read(made)
+        finding, text = facts["finding"], facts["choices"]
+        finding["sides"] = tuple(Side(**side) for side in finding["sides"])
         choices = tuple(text.split(",")) if text else ()
-        return cls(
-            finding, choices, text_of_json("a scheduler", made["scheduler"]), text_of_json("an ending", made["ending"])
-        )
+        return cls(Finding(**finding), choices, facts["scheduler"], facts["ending"])
 
 
 @dataclass(slots=True)
@@ -128,69 +113,50 @@ class Shard:
         }  # fmt: skip
 
     @classmethod
-    def of_json(cls, made: Mapping[str, Any]) -> Shard:
+    def of_json(cls, made: Any) -> Shard:  # noqa: ANN401 - any JSON value
         """Return what `to_json` was made of.
 
         Raises:
-            KeyError, TypeError, ValueError, AttributeError: it was not made by that.
+            BadFieldError: it was not made by that.
 
         """
-        start, count = int_of_json("start", made["start"]), int_of_json("count", made["count"], least=1)
-        other_bits = int_of_json("other_bits", made["other_bits"], most=count)
-        times = {key: int_of_json("times", often, least=1, most=count) for key, often in dict(made["times"]).items()}
-        first = {key: Failure.of_json(failure) for key, failure in made["first"].items()}
-        _check("the keys of first", sorted(first), fits=first.keys() == times.keys())
-        text = text_of_json("behaviours", made["behaviours"])
+        facts = _SHARD.read(made)
+        count, times, text = facts["count"], facts["times"], facts.pop("behaviours")
+        integer_in(facts["other_bits"], "'other_bits'", 0, count)
+        for often in times.values():
+            integer_in(often, "one of 'times'", 1, count)
+        if facts["first"].keys() != times.keys():
+            raise BadFieldError(f"the keys of 'first' are {shown(sorted(facts['first']))}; those of 'times' are others")
         behaviours = array("Q", (int(text[at : at + _DIGITS], 16) for at in range(0, len(text), _DIGITS)))
-        shard = cls(start, count, other_bits, times, first, behaviours)
-        _check("the length of behaviours", len(text), fits=len(text) in (0, _DIGITS * shard.judged))
+        shard = cls(**facts, behaviours=behaviours)
+        if len(text) not in (0, _DIGITS * shard.judged):
+            raise BadFieldError(f"the length of 'behaviours' is {len(text)}, for {shard.judged} schedules")
         return shard
 
 
-def int_of_json(what: str, made: object, *, least: int = 0, most: int | None = None) -> int:
-    """Return an integer of JSON, if it is one that can be.
-
-    Args:
-        what: its name, for the message.
-        made: any JSON value; a boolean is not an integer.
-        least: the least that is right.
-        most: the most; None: no bound.
-
-    Raises:
-        ValueError: it is another thing, too small or too large.
-
-    """
-    if isinstance(made, bool) or not isinstance(made, int) or made < least or (most is not None and made > most):
-        bounds = f"of {least} or more" if most is None else f"from {least} to {most}"
-        raise ValueError(f"{what} is {made!r:.40}, not an integer {bounds}")
-    return made
-
-
-def text_of_json(what: str, made: object) -> str:
-    """Return a text of JSON.
-
-    Args:
-        what: its name, for the message.
-        made: any JSON value.
-
-    Raises:
-        ValueError: it is another thing.
-
-    """
-    if not isinstance(made, str):
-        raise ValueError(f"{what} is {made!r:.40}, not a text")  # noqa: TRY004 - of the file, not of the program
-    return made
-
-
-def _side(made: Mapping[str, Any]) -> Side:
-    for name in _TEXTS:
-        text_of_json(f"a side's {name}", made[name])
-    for name in _NUMBERS:
-        int_of_json(f"a side's {name}", made[name], least=-1)  # -1: of no operation
-    _check("a side's at", made["at"], fits=isinstance(made["at"], list))
-    return Side(**{**made, "at": tuple(text_of_json("a line", line) for line in made["at"])})
-
-
-def _check(what: str, made: object, *, fits: bool) -> None:
-    if not fits:
-        raise ValueError(f"{what} cannot be {made!r:.40}")
+_SIDE = Object(
+    "a side",
+    (
+        *(Field(name, TEXT) for name in ("actor", "phase", "op", "region")),
+        *(Field(name, whole(-1)) for name in ("index", "rank", "call")),  # -1: of no operation
+        Field("at", list_of(TEXT, "a line")),
+    ),
+)
+_COMPLETE = {"sides": list_of(_SIDE.type(), "a side"), "shown": TEXT, "pairs": whole(1)}
+_FINDING = Object(
+    "a finding",
+    [replace(each, default=REQUIRED, type=_COMPLETE.get(each.name, each.type)) for each in FINDING.fields],
+)
+_FAILURE = Object(
+    "a failure",
+    (Field("finding", _FINDING.type()), *(Field(name, TEXT) for name in ("choices", "scheduler", "ending"))),
+)
+FAILURE = Type(lambda value, _: Failure.of_json(value), {}, "failure")
+"""What a line of a journal holds that a worker has just found."""
+_SHARD = Object(
+    "a shard",
+    (
+        Field("start", COUNT), Field("count", whole(1)), Field("other_bits", COUNT),
+        Field("times", by_name(COUNT)), Field("first", by_name(FAILURE)), Field("behaviours", TEXT),
+    ),
+)  # fmt: skip

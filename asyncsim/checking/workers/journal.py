@@ -15,8 +15,10 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.checking.search.shard import Failure, Shard, int_of_json, text_of_json
+from asyncsim.checking.search.shard import FAILURE, Shard
 from asyncsim.trace.errors import MisuseError, TraceError
+from asyncsim.trace.fields import COUNT, TEXT, Field, Object, object_in
+from asyncsim.trace.strict import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from asyncsim.machine.case import Case
 
 FORMAT = "asyncsim exploration 1"
+_FOUND = Object("the line", (Field("found", FAILURE), Field("schedule", COUNT), Field("key", TEXT)), more=True)
 _CRC = len('{"crc":"01234567",')
 
 
@@ -52,8 +55,8 @@ class Journal:
         for number, made in enumerate(lines, 1):
             try:
                 self._take(made, subject, shards, first=number == 1)
-            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-                raise TraceError(f"no line of a journal ({error!r})", line=number, source=str(self.path)) from None
+            except ValueError as error:
+                raise TraceError(f"not a line of a journal ({error})", line=number, source=str(self.path)) from None
         self.shards = _disjoint(shards)
         self._done = [(shard.start, shard.stop) for shard in shards]
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,13 +69,13 @@ class Journal:
         if first:
             if made.get("journal") != FORMAT:
                 raise MisuseError(f"{self.path} is no journal of an exploration; --resume makes one where no file is")
-            _check_subject(self.path, made["subject"], subject)
+            _check_subject(self.path, object_in(made.get("subject"), "'subject'"), subject)
         elif "found" in made:
-            failure = Failure.of_json(made["found"])
-            number, key = int_of_json("schedule", made["schedule"]), text_of_json("key", made["key"])
-            self._found.append(Shard(number, 0, times={key: 1}, first={key: failure}))
+            noted = _FOUND.read(made)
+            key = noted["key"]
+            self._found.append(Shard(noted["schedule"], 0, times={key: 1}, first={key: noted["found"]}))
         else:
-            shard = Shard.of_json(made["part"])
+            shard = Shard.of_json(made.get("part"))
             if subject.get("behaviours") and len(shard.behaviours) != shard.judged:
                 raise ValueError(f"{shard.judged} schedules with {len(shard.behaviours)} behaviours")
             shards.append(shard)
@@ -160,9 +163,9 @@ def _lines(path: Path) -> tuple[list[dict[str, Any]], int]:
                 raise TraceError("not the first line of a journal; it is left as it is", line=1, source=str(path))
             raise TraceError("damaged: its checksum does not fit", line=number, source=str(path))
         try:
-            made.append(json.loads(line))
-        except (ValueError, RecursionError) as error:
-            raise TraceError(f"no line of a journal ({error!r})", line=number, source=str(path)) from None
+            made.append(parse_json(line.decode()))
+        except ValueError as error:
+            raise TraceError(f"not a line of a journal ({error})", line=number, source=str(path)) from None
         at += len(line)
     return made, at
 
