@@ -76,22 +76,6 @@ def make(text: str, *, seed: int | None = None) -> Scheduler:
     return SCHEDULERS[name](**given)
 
 
-def arguments_of(text: str) -> tuple[tuple[str, ...], dict[str, int | str]]:
-    """Return the arguments that the named scheduler takes, and those that the text gives it.
-
-    Raises:
-        MisuseError: as `make` does, but for the values.
-
-    """
-    name, given = _parsed(text)
-    return tuple(_parameters(SCHEDULERS[name])), given
-
-
-def text_of(scheduler: Scheduler) -> str:
-    """Return the text that makes this scheduler again: its `str`; the name of its class if it has none."""
-    return type(scheduler).__name__ if type(scheduler).__str__ is object.__str__ else str(scheduler)
-
-
 @cache
 def _parameters(maker: Callable[..., Scheduler]) -> Mapping[str, inspect.Parameter]:
     """Return what a scheduler takes; an exploration makes one a schedule, and to ask costs more than to make it."""

@@ -8,7 +8,7 @@ from scheduled import RULE, choices, copies, free, read_peer
 from asyncsim import Case, MisuseError, simulate
 from asyncsim.schedulers.hold import Hold, Step, parse_rules
 from asyncsim.schedulers.script import Script
-from asyncsim.schedulers.table import make, text_of
+from asyncsim.schedulers.table import make
 
 
 def test_a_script_holds_an_operation_until_another_one_was_done():
@@ -95,5 +95,5 @@ def test_a_sentence_that_is_no_rule_is_refused(text):
 
 def test_a_script_takes_its_base_with_all_its_arguments():
     text = f"script:rules={RULE},base=pct:depth=2,seed=4,steps=30"
-    assert text_of(make(text)) == text
-    assert text_of(make(f"script:rules={RULE},base=random", seed=6)).endswith("base=random:seed=6")
+    assert str(make(text)) == text
+    assert str(make(f"script:rules={RULE},base=random", seed=6)).endswith("base=random:seed=6")
