@@ -10,6 +10,7 @@ operation; each of these would be code of ours around it again.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import KW_ONLY, dataclass
 from operator import attrgetter
@@ -85,14 +86,22 @@ def whole(low: int | None = None, high: int | None = None) -> Type:
     """
     bounds = {name: bound for name, bound in (("minimum", low), ("maximum", high)) if bound is not None}
     words = "integer" if low is None else f"integer from {low}" if high is None else f"integer, {low} to {high}"
-    return Type(lambda value, what: integer_in(value, what, low, high), {"type": "integer", **bounds}, words)
+    least, most = -math.inf if low is None else low, math.inf if high is None else high
+
+    def check(value: Any, what: str) -> int:  # noqa: ANN401 - any JSON value
+        if type(value) is int and least <= value <= most:  # every other field is one, and nearly all are right
+            return value
+        return integer_in(value, what, low, high)
+
+    return Type(check, {"type": "integer", **bounds}, words)
 
 
 def choice(*known: str) -> Type:
     """Return the type of a text that is one of some; an empty one is not told."""
+    right_ones = frozenset(known)
 
     def check(value: Any, what: str) -> str:  # noqa: ANN401 - any JSON value
-        if type(value) is not str or value not in known:
+        if type(value) is not str or value not in right_ones:
             right, left_out = ", ".join(filter(None, known)), ", or left out" * ("" in known)
             raise BadFieldError(
                 f"{what} is {shown(value)}; it must be {'one of ' if ',' in right else ''}{right}{left_out}"
@@ -154,11 +163,13 @@ def list_of(kind: Type, what: str, low: int = 0, high: int | None = None) -> Typ
     bounds = {name: bound for name, bound in (("minItems", low), ("maxItems", high)) if bound}
     right = f"{low}" if low == high else f"at least {low}" if high is None else f"{low} to {high}"
 
+    of = kind.check
+
     def check(value: Any, name: str) -> tuple[Any, ...]:  # noqa: ANN401
         items = list_in(value, name)
         if len(items) < low or (high is not None and len(items) > high):
             raise BadFieldError(f"{name} has {len(items)} entries; it must have {right}")
-        return tuple([kind.check(item, what) for item in items])
+        return tuple([of(item, what) for item in items])
 
     return Type(check, {"type": "array", "items": kind.schema, **bounds}, f"list: {kind.words}")
 
