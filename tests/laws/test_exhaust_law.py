@@ -183,9 +183,9 @@ async def test_the_law_on_what_only_the_machine_has(programs_of, label):
 
 
 @pytest.mark.parametrize("label", MACHINE)
-async def test_the_executions_that_count_are_the_behaviours_of_all_schedules(programs_of, label):
+async def test_the_executions_that_count_are_the_behaviours_of_all_schedules(pytestconfig, label):
     kinds, memory, most, streams = MACHINE[label]
-    total = programs_of(20, 400)
+    total = 400 if pytestconfig.getoption("--thorough") else 20
     compared = 0
     for number in range(total):
         rng = random.Random(f"behaviours {label} {number}")  # noqa: S311 - dice, no secret

@@ -38,8 +38,8 @@ def judged(case: Case):
     return check(case.kernel, ranks=case.ranks, calls=case.calls, memory=case.memory, **QUICK)
 
 
-def test_every_replay_line_shows_what_its_report_says(programs_of):
-    wanted = programs_of(REFUTED_ORDINARY, REFUTED_THOROUGH)
+def test_every_replay_line_shows_what_its_report_says(pytestconfig):
+    wanted = REFUTED_THOROUGH if pytestconfig.getoption("--thorough") else REFUTED_ORDINARY
     kinds: Counter[str] = Counter()
     wrong: list[str] = []
     number = refuted = 0
