@@ -27,6 +27,7 @@ from asyncsim.analysis.mismatch import call_mismatches
 from asyncsim.analysis.order import order_of
 from asyncsim.analysis.polls import Polls
 from asyncsim.analysis.races import races
+from asyncsim.analysis.scopes import orders_less
 from asyncsim.analysis.signals import overflows, signal_races, undetermined_tests, unstable_waits
 from asyncsim.analysis.streams import Streams
 from asyncsim.trace.event import COMPLETE, DEADLOCK, STEP_LIMIT
@@ -123,6 +124,8 @@ def analyse(
     # What a poll sees is known only where nothing else is open.
     polled = polls.every if suspects or flags else polls.unforced
     reasons += [f"{event.op.actor.title} polls data ({event.op})" for event in polled[:1]]
+    if streams.model.scoped and (weak := next(filter(orders_less, streams.trace.events), None)) is not None:
+        reasons.append(f"under gpu {weak.op.actor.title}'s '{weak.op}' orders less than it does under sc")
     if streams.ending not in (COMPLETE, DEADLOCK):
         reasons.append(f"the run did not end by itself: {streams.ending or 'no footer'}")
     raced = [suspect.places for suspect in suspects if suspect.kind == "race"]

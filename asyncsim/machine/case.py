@@ -22,7 +22,7 @@ from asyncsim.trace.late import model_of
 from asyncsim.trace.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from asyncsim.trace.edit import Edit
 
@@ -208,6 +208,7 @@ class Run:
         windows: the contents of every window at the end, by slot.
         trace: every event, if the run was recorded.
         unapplied: the edits of the case that no operation met.
+        offers: where older versions are kept, how many of them a read could have returned, by its actor and index.
 
     """
 
@@ -219,6 +220,7 @@ class Run:
     windows: list[Any] = field(default_factory=list)
     trace: Trace | None = None
     unapplied: tuple[str, ...] = ()
+    offers: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
     @property
     def recorded(self) -> Trace:

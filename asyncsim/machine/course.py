@@ -23,6 +23,7 @@ from asyncsim.machine.memory import Memory
 from asyncsim.machine.onward import Onward
 from asyncsim.machine.rank import Rank
 from asyncsim.machine.record import Place, Recorder
+from asyncsim.machine.versions import Versions
 from asyncsim.machine.wires import Wires
 from asyncsim.trace.digest import digest_value
 from asyncsim.trace.errors import MisuseError
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from asyncsim.machine.pick import Scheduler
     from asyncsim.machine.stream import Stream
     from asyncsim.trace.event import Collective, Event
+    from asyncsim.trace.late import Model
     from asyncsim.trace.world import Actor
 
     Life = Generator[Op | None, None, None]
@@ -93,7 +95,7 @@ class Course:
         self._inputs = case.inputs  # made here, where a mistake in them reaches the caller as it is
         self._memory = Memory(world, case.seed)
         model = model_of(case.memory)
-        effects: Effects = Wires(self._memory, model) if model.late else Immediate(self._memory)
+        effects = self._effects = _effects_of(self._memory, model)
         if onward is not None:
             effects = Onward(effects, onward)
         self.unstarted: list[tuple[Actor, Life]] = []
@@ -149,7 +151,9 @@ class Course:
         unwritten = [str(region) for region in self._memory.unwritten]
         unapplied = () if self._editor is None else self._editor.unapplied
         trace = self._trace(ending)
-        return Run(self._case, choices, self._outputs, ending, unwritten, self._memory.arrays, trace, unapplied)
+        arrays = self._memory.arrays
+        offers = self._effects.offers if isinstance(self._effects, Versions) else {}
+        return Run(self._case, choices, self._outputs, ending, unwritten, arrays, trace, unapplied, offers)
 
     def _of_rank(self, actor: Actor) -> Life:
         """Return the life of a rank: all its calls."""
@@ -260,6 +264,13 @@ class Course:
         collectives = list(self._recorder.collectives) if ending == STOPPED else self._collectives
         footer = Footer(ending, outputs, self._pending, collectives=collectives)
         return Trace(self._case.header(self._record), self._recorder.events, footer)
+
+
+def _effects_of(memory: Memory, model: Model) -> Effects:
+    """Return the effects of a memory model, made for one run."""
+    if model.late:
+        return Wires(memory, model)
+    return Immediate(memory) if model.old is None else Versions(memory, model.old)
 
 
 def _started(coroutine: Any) -> Any:  # noqa: ANN401 - what an author's function returned

@@ -110,6 +110,9 @@ class Immediate:
         """Return what a poll looks at, which is the same for everybody."""
         return self._memory.peek(op.accesses[0].region)
 
+    def arrive(self, op: Op) -> None:
+        """Nothing depends on who comes to a meeting: what each wrote is there."""
+
     def fresh(self) -> Sequence[Op]:
         """Nothing ever lands later."""
         return ()

@@ -44,6 +44,9 @@ class Effects(Protocol):
     def peek(self, op: Op) -> Tile:
         """Return what a poll looks at, in the eyes of its actor."""
 
+    def arrive(self, op: Op) -> None:
+        """Note that an actor has come to a meeting, which it has not left yet."""
+
     def fresh(self) -> Sequence[Op]:
         """Return the landings that have become possible since this was last asked."""
 
@@ -185,6 +188,7 @@ class Gate:
         self._parked.append(op)
         if op.kind in MEETING:
             self._synced[op.link] = self._synced.get(op.link, 0) + 1
+            self._effects.arrive(op)
         self._look_at_parked()
 
     def _stands_by_cell(self, op: Op) -> bool:

@@ -31,6 +31,7 @@ class Onward:
         self.late = effects.late
         self.seen = effects.seen
         self.peek = effects.peek
+        self.arrive: Callable[[Op], None] = effects.arrive
         self.fresh: Callable[[], Sequence[Op]] = effects.fresh
         self._effects = effects
         self._passed = passed

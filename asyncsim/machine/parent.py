@@ -26,7 +26,12 @@ class Parent(Member):
     __slots__ = ()
 
     @operation
-    def start(self, program: Callable[..., Coroutine[Any, Any, _Result]], *args: Any) -> _Operation[Stream[_Result]]:  # noqa: ANN401
+    def start(
+        self,
+        program: Callable[..., Coroutine[Any, Any, _Result]],
+        *args: Any,  # noqa: ANN401 - whatever the program takes
+        block: str = "",
+    ) -> _Operation[Stream[_Result]]:
         """Start a stream: a further task of this rank, which runs ``program(rank, *args)`` with a `Rank` of its own.
 
         Everything before the start happens before everything in the stream. Each stream must be joined
@@ -35,15 +40,19 @@ class Parent(Member):
         Args:
             program: an async function; what it returns, `join` returns.
             args: what it takes after its `Rank`.
+            block: the thread block of this rank that it belongs to, by a name: what it does at the scope of a block
+                orders the streams of that block alone. By default it is a block of its own.
 
         Raises:
-            MisuseError: it is no function.
+            MisuseError: it is not a function, or `block` is not a name.
 
         """
         if not callable(program):
             got = shown(program)
             raise MisuseError(f"rank {self._home}: start({got}); give an async function that takes a Rank first")
-        stream: Stream[_Result] = Stream(self.actor.stream(next(self._streams)), program, args)
+        if not isinstance(block, str) or (block and not block.isidentifier()):
+            raise MisuseError(f"rank {self._home}: start(..., block={shown(block)}); name a block as a variable: 'b0'")
+        stream: Stream[_Result] = Stream(self.actor.stream(next(self._streams), block), program, args)
         self.open_streams.append(stream.actor.name)
         yield Op(self.actor, START, link=stream.actor.name, payload=stream, call=self._number)
         if self.begin is not None:

@@ -20,6 +20,7 @@ from asyncsim.machine.arguments import (
     check_copy,
     no_region,
     put_of,
+    said,
     shown,
     tile_for,
     written_by,
@@ -41,16 +42,18 @@ from asyncsim.trace.kinds import (
     STORE,
     WHOLE_RANK,
 )
-from asyncsim.trace.op import Op, op_on_data
+from asyncsim.trace.op import Op, SyncOp, op_on_data
 from asyncsim.trace.region import READ, Cell, Region
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+    from asyncsim.machine.atomics import Scope
     from asyncsim.machine.memory import Tile
 
 _Result = TypeVar("_Result")
 _Atomic = Literal["add", "set"]
+_Fence = Literal["acq_rel", "acquire", "release", "sc"]
 if TYPE_CHECKING:
     _Operation = Generator[Op, Any, _Result]
 
@@ -221,9 +224,23 @@ class Rank(Signalling):
     # Order of what lands later.
 
     @operation
-    def fence(self) -> _Operation[None]:
-        """Order this actor's earlier writes before its later ones, to each destination separately; no get."""
-        yield Op(self.actor, FENCE, call=self._number)
+    def fence(self, *, order: _Fence | None = None, scope: Scope | None = None) -> _Operation[None]:
+        """Order this actor's earlier writes before its later ones, to each destination separately; no get.
+
+        Args:
+            order: "acq_rel" (None), "acquire", "release", or "sc": also against other fences that are "sc". It
+                means something under ``gpu`` alone.
+            scope: between which actors it orders under ``gpu``: "block", "rank" or "world" (None).
+
+        Raises:
+            MisuseError: there is no such `order` or `scope`.
+
+        """
+        if order is None and scope is None:
+            yield Op(self.actor, FENCE, call=self._number)
+            return
+        ordered, scoped = said(self._home, FENCE, "memory", order, scope)
+        yield SyncOp(self.actor, FENCE, call=self._number, order=ordered, scope=scoped)
 
     @operation
     def quiet(self, *, scope: Literal["stream", "rank"] = "stream") -> _Operation[None]:

@@ -139,6 +139,9 @@ class Wires:
             self._unquiet[op.actor.order] = self._unquiet.get(op.actor.order, QUIETED).after(op, ())
         return None
 
+    def arrive(self, op: Op) -> None:
+        """A meeting completes nothing, so nothing is noted."""
+
     def fresh(self) -> list[Op]:
         """Return the landings that have become possible since this was last asked."""
         found = []

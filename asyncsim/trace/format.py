@@ -35,7 +35,7 @@ from asyncsim.trace.fields import (
     whole,
 )
 from asyncsim.trace.format_step import ACTOR, AT, step_fields
-from asyncsim.trace.late import MODELS, model_of
+from asyncsim.trace.late import MODELS, OLD, OLD_READ, model_of
 from asyncsim.trace.strict import MAX_CALLS, MAX_RANKS, BadFieldError, shown
 from asyncsim.trace.values import DTYPES, decode_number, dtype_name, encode_number
 
@@ -65,10 +65,14 @@ def _start(value: Any, what: str) -> Any:  # noqa: ANN401
 
 SOURCE = text("([0-9a-f]{16})?", "16 hex digits, or empty")
 _ATOM = "(:atom=[1-9][0-9]{0,17})?"
-_MEMORY = text(f"[a-z]{{1,20}}{_ATOM}", f"one of the memory models: {', '.join(MODELS)}")
+_OLD = f"{OLD}(={OLD_READ}(,{OLD_READ})*)?"
+_MEMORY = text(f"[a-z]{{1,20}}{_ATOM}|{_OLD}", f"one of the memory models: {', '.join(MODELS)}")
 MEMORY = Type(
     lambda value, what: model_of(_MEMORY.check(value, what)).name,
-    {"type": "string", "pattern": f"^({'|'.join(name + _ATOM * model.late for name, model in MODELS.items())})$"},
+    {
+        "type": "string",
+        "pattern": f"^({'|'.join(name + _ATOM * model.late for name, model in MODELS.items())}|{_OLD})$",
+    },
     " ".join(f"`{name}`" for name in MODELS),
 )  # fmt: skip
 SHAPE = list_of(whole(0, 1 << 62), "an extent")

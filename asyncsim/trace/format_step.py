@@ -35,6 +35,7 @@ from asyncsim.trace.kinds import (
     QUEUED,
     SCOPES,
     SEEN,
+    STARTS,
     STORES,
     UPDATE,
     WHOLE_RANK,
@@ -154,6 +155,12 @@ def _operand(event: Event) -> int | None:
     return event.op.operand if event.op.update else None
 
 
+def _block(event: Event) -> str:
+    """Return the block of the stream that is started: read from a file, a start has no stream, but its block's name."""
+    started = event.op.payload
+    return started if isinstance(started, str) else getattr(getattr(started, "actor", None), "block", "")
+
+
 def _order(known: tuple[str, ...]) -> Field:
     return Field(
         "order", choice(*known), "what it orders, if not what its kind does", default="", source="op.order",
@@ -170,6 +177,8 @@ STEP = (
     Field("call", narrowed(COUNT), "of the kernel, from 0", elsewhere=0),
     Field("op", KIND, "what was done", source="op.kind"),
     _link(None, TEXT, "the stream, or `ACTOR/N#ROUND`, one round of a stream barrier", REQUIRED),
+    Field("block", TEXT, "the thread block that the stream is started in; left out: one of its own", default="",
+          source=_block, of=lambda row: row.order == STARTS),
     _link(STORES, choice(STORES), "it is ordered after its actor's stores alone; only where it is relaxed"),
     _link(WHOLE_RANK, choice(WHOLE_RANK), "it is of all streams of the rank"),
     _link(LOCAL, choice("", LOCAL), "a local store that peers now see"),

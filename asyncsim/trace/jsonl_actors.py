@@ -152,7 +152,7 @@ class Actors:
         index = self._issued.get(name, 0)
         self._issued[name] = index + 1
         if op.kind in STARTING:
-            self._tasks[op.link] = op.actor.stream(int(op.link.rpartition(".")[2]))
+            self._tasks[op.link] = op.actor.stream(int(op.link.rpartition(".")[2]), op.payload or "")
         elif op.kind in JOINING:
             self._joined.add(op.link)
         elif op.deferred or op.kind in FENCING or op.kind in QUIETING:

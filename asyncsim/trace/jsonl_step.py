@@ -80,6 +80,7 @@ class Steps:
         for name, operand in declared.operands:
             setattr(op, operand, made[name])
         op = saying(op, made)
+        op.payload = made.get("block")
         event = Event(step, op, call, made["phase"], made["at"], time=made["time"])
         if "cell" in made:
             self._read_cell(event, made, declared.row.amount)

@@ -10,7 +10,12 @@ fetch before it) ever uses.
     nic    puts through a network adapter (OpenSHMEM, NVSHMEM): neither holds, and a put to oneself goes
            through the adapter, too.
 
-Either may tear: under ``ldst:atom=4`` a tile of more than four elements lands in pieces, each by itself.
+    gpu    words of synchronisation as PTX has them: values come to be as under ``sc``, but only a release that
+           is acquired, by scopes that include each other, makes what was written before known to another actor.
+           ``gpu:old=1#3,2#5~2`` says which reads return an older version; see `asyncsim.machine.versions`.
+
+Either of the late models may tear: under ``ldst:atom=4`` a tile of more than four elements lands in pieces, each by
+itself.
 
 What each operation leaves to land, and in which order, is in `asyncsim.trace.landing`.
 """
@@ -28,7 +33,7 @@ from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.kinds import FENCING, PUTTING, QUIETING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from asyncsim.trace.event import Event
 
@@ -43,6 +48,8 @@ class Model:
         forwarding: an actor sees its own pending writes.
         place_order: one actor's writes to one place land in the order in which they were issued.
         atom: a tile of more elements lands in pieces of so many, each by itself; None: whole.
+        scoped: order and scope of an operation decide what happens before what.
+        old: how many versions back a read goes, by actor and index; None: the run keeps no older versions.
 
     """
 
@@ -51,6 +58,8 @@ class Model:
     forwarding: bool
     place_order: bool
     atom: int | None = None
+    scoped: bool = False
+    old: Mapping[tuple[str, int], int] | None = None
 
     @property
     def adapter(self) -> bool:
@@ -62,15 +71,20 @@ MODELS = {
     "sc": Model("sc", late=False, forwarding=True, place_order=True),
     "ldst": Model("ldst", late=True, forwarding=True, place_order=True),
     "nic": Model("nic", late=True, forwarding=False, place_order=False),
+    "gpu": Model("gpu", late=False, forwarding=True, place_order=True, scoped=True),
 }
 
 
+OLD = "gpu:old"
+OLD_READ = "([0-9]{1,5}([.][0-9]{1,4})*)#([0-9]{1,9})(~[1-9][0-9]{0,8})?"
 _ATOM = re.compile(r"[1-9]\d{0,17}", re.ASCII)
 """Written as whoever reads it writes it: ``ldst:atom=04`` would be another text for the same model."""
 
 
 def model_of(text: str) -> Model:
     """Return the memory model that a text names: ``sc``, ``nic``, ``ldst:atom=4``."""
+    if isinstance(text, str) and is_with_old_reads(text):
+        return replace(MODELS["gpu"], name=text, old=_old_reads(text))
     name, colon, atom = text.partition(":atom=") if isinstance(text, str) else (text, "", "")
     if name not in MODELS:
         raise MisuseError(f"memory={text!r}; the memory models are: {', '.join(MODELS)}")
@@ -80,6 +94,33 @@ def model_of(text: str) -> Model:
     if not model.late or not _ATOM.fullmatch(atom):
         raise MisuseError(f"memory={text!r}; a model that is late lands tiles in pieces of at least one: ldst:atom=1")
     return replace(model, name=text, atom=int(atom))
+
+
+def is_with_old_reads(text: str) -> bool:
+    """Whether a memory model's text says which reads return older versions."""
+    return text.partition("=")[0] == OLD
+
+
+def with_old_reads(reads: Mapping[tuple[str, int], int]) -> str:
+    """Return the text of ``gpu`` under which these reads return older versions.
+
+    Args:
+        reads: how many versions back, at least 1, by actor and index; none: older versions are kept all the same.
+
+    """
+    listed = [f"{actor}#{index}" + (f"~{back}" if back > 1 else "") for (actor, index), back in sorted(reads.items())]
+    return OLD + ("=" + ",".join(listed) if listed else "")
+
+
+def _old_reads(text: str) -> dict[tuple[str, int], int]:
+    found: dict[tuple[str, int], int] = {}
+    _, equals, listed = text.partition("=")
+    for each in listed.split(",") if equals else ():
+        read = re.fullmatch(OLD_READ, each)
+        if read is None:
+            raise MisuseError(f"memory={text!r}: {each!r} names no read; name operation 3 of actor 1 so: gpu:old=1#3")
+        found[read[1], int(read[3])] = int((read[4] or "~1")[1:])
+    return found
 
 
 def says_late_words(events: Sequence[Event]) -> bool:

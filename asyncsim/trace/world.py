@@ -33,6 +33,7 @@ class Actor:
     """Who can be scheduled: a task of a rank, or a wire that carries one landing.
 
     `order` is its place in every list of actors: ranks ascending, each with its streams, then wires.
+    `block` is the thread block that a stream was started in, by its name; see `in_block`.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Actor:
     order: int
     depth: int = 0
     wire: bool = False
+    block: str = ""
 
     @property
     def title(self) -> str:
@@ -47,13 +49,27 @@ class Actor:
         task = self.name.partition(">")[0]
         return f"rank {task}" if task == str(self.rank) else f"stream {task}"
 
-    def stream(self, number: int) -> Actor:
-        """Return the `number`-th stream (from 1) that this actor starts: ``2.1`` of rank 2."""
+    @property
+    def in_block(self) -> tuple[int, str]:
+        """The rank and the name of the thread block that it belongs to: each actor is one of its own by default."""
+        return (self.rank, self.block or self.name)
+
+    def stream(self, number: int, block: str = "") -> Actor:
+        """Return the `number`-th stream (from 1) that this actor starts: ``2.1`` of rank 2.
+
+        Args:
+            number: how many it has started, with this one.
+            block: the thread block that it belongs to; empty: one of its own.
+
+        Raises:
+            MisuseError: it has started as many as there can be.
+
+        """
         if self.depth == STREAM_DEPTH or number >= 1 << STREAM_BITS:
             limits = f"{STREAM_DEPTH} deep and {(1 << STREAM_BITS) - 1} an actor"
             raise MisuseError(f"actor {self.name}: too many streams; they go {limits}")
         shift = STREAM_BITS * (STREAM_DEPTH - self.depth - 1)
-        return Actor(f"{self.name}.{number}", self.rank, self.order + (number << shift), self.depth + 1)
+        return Actor(f"{self.name}.{number}", self.rank, self.order + (number << shift), self.depth + 1, block=block)
 
 
 class World:

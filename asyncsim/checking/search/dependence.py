@@ -41,16 +41,19 @@ from asyncsim.trace.cells import ADDING, ATOMIC_ADD, COMPARE, DOWN, FALLING, RIS
 from asyncsim.trace.conflict import accesses_conflict, conflict, stores_locally
 from asyncsim.trace.kinds import (
     CHANGING,
+    FENCING,
     FETCHING,
     LANDING,
     LOCAL,
     POLLING,
     QUEUED,
     QUIETING,
+    SC,
     SEEING,
     WAITING,
     WHOLE_RANK,
 )
+from asyncsim.trace.op import order_of
 from asyncsim.trace.region import ADD, READ, adds_commute, spans_overlap
 
 if TYPE_CHECKING:
@@ -100,6 +103,7 @@ class Dependence:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.forwards = model.late and model.forwarding
+        self._keep_versions = model.old is not None
         self.refinement = Refinement()
 
     def are_dependent(self, a: Op, b: Op) -> bool:
@@ -119,7 +123,9 @@ class Dependence:
         if _quiet_awaits(a, b) or _quiet_awaits(b, a):
             return True
         if not both_commute(a, b):
-            return False
+            return self._keep_versions and a.kind in FENCING and b.kind in FENCING and order_of(a) == order_of(b) == SC
+        if self._keep_versions:  # a read may return what only one of them made, or acquire it
+            return True
         return self.may_overflow(a) or self._both_withdraw(a, b)
 
     def _both_withdraw(self, a: Op, b: Op) -> bool:
@@ -338,4 +344,6 @@ def locations_of(op: Op, *, seeking: bool = False) -> list[Location]:
         locations.append(("quiets" if seeking else "issues", op.actor.rank))
     elif is_rank_quiet(op):
         locations.append(("issues" if seeking else "quiets", op.actor.rank))
+    elif op.order == SC:
+        locations.append(("fences", 0))
     return locations

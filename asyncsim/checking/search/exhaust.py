@@ -20,7 +20,7 @@ from asyncsim.trace.digest import digest_bytes
 from asyncsim.trace.errors import DivergenceError, KernelError
 from asyncsim.trace.event import COMPLETE, DEADLOCK, STEP_LIMIT, STOPPED
 from asyncsim.trace.finding import Finding
-from asyncsim.trace.late import model_of
+from asyncsim.trace.late import is_with_old_reads, model_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -236,7 +236,8 @@ class ExhaustiveSearch:
     def _note(self, kind: str, finding: Finding, ending: str | None) -> None:
         if kind not in self._failures:
             choices = tuple(op.actor.name for op in self.tree.execution.ops)
-            self._failures[kind] = Failure(finding, choices, NAME, ending or STOPPED)
+            memory = self._case.memory if is_with_old_reads(self._case.memory) else ""
+            self._failures[kind] = Failure(finding, choices, NAME, ending or STOPPED, memory)
 
     def _add_end(self, ending: str, outputs: Sequence[str], windows: Sequence[Tile]) -> None:
         execution = self.tree.execution

@@ -29,6 +29,7 @@ class Failure:
         choices: the schedule.
         scheduler: its scheduler, as text.
         ending: how the run ended.
+        memory: the memory model under which it was run; empty: that of the case.
 
     """
 
@@ -36,6 +37,7 @@ class Failure:
     choices: tuple[str, ...]
     scheduler: str
     ending: str
+    memory: str = ""
 
     @property
     def kind(self) -> str:

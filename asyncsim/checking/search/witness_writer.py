@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,9 @@ class WitnessWriter:
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
 
-    async def write_witness(self, finding: Finding, choices: Sequence[str], *, ending: str | None = None) -> Finding:
+    async def write_witness(
+        self, finding: Finding, choices: Sequence[str], *, ending: str | None = None, memory: str = ""
+    ) -> Finding:
         """Return the finding with its token and, where there is a directory, its file, which is on disk by then.
 
         A hang is described: what waits, where, for what, and why for ever.
@@ -50,18 +53,20 @@ class WitnessWriter:
             finding: what was found.
             choices: the names of the actors, step by step, of a run that shows it.
             ending: how that run ended; None: not known.
+            memory: the memory model of that run; empty: that of the case.
 
         Raises:
             RuntimeError: the run that shows it could not be recorded.
 
         """
-        finding = describe_hang(self._case, finding, choices)
-        header = self._case.header(SCHEDULER)
+        case = replace(self._case, memory=memory) if memory else self._case
+        finding = describe_hang(case, finding, choices)
+        header = case.header(SCHEDULER)
         with_token = finding.with_(token=encode(Token.of(header, choices, ending=ending)))
         if self.folder is None:
             return with_token
         try:
-            run = await simulate.aio(self._case, Replay(choices), record=SCHEDULER, engine="direct")
+            run = await simulate.aio(case, Replay(choices), record=SCHEDULER, engine="direct")
             trace = run.trace
         except KernelError as error:
             trace = error.trace

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from asyncsim.checking.record.interrupts import interrupts_deferred
 from asyncsim.checking.search.coenabled import SampledRaces
-from asyncsim.checking.search.exhaust import ExhaustiveSearch
+from asyncsim.checking.search.older import search_of
 from asyncsim.checking.search.sampler import PCT_DEPTH, Sampling, mixed_plan
 from asyncsim.checking.verdict import classify
 from asyncsim.checking.verdict.induction import stream_plan
@@ -118,7 +118,7 @@ class Fallback:
     async def _exhaust(self, budget: int) -> ExhaustiveResult | None:
         """Explore exhaustively until something fails, or it turns out to be too much; None if runs do not repeat."""
         state = self.state
-        exploring = ExhaustiveSearch(self.judge.case, self.judge, progress=self.progress)
+        exploring = search_of(self.judge.case, self.judge, self.progress)
         part = 0
         try:
             while True:  # in parts: it ends soon after something fails
@@ -136,7 +136,11 @@ class Fallback:
         for failure in explored.failures:
             ending = None if failure.ending == STOPPED else failure.ending
             with interrupts_deferred():  # a witness that was begun is written
-                state.findings.append(await self.writer.write_witness(failure.finding, failure.choices, ending=ending))
+                state.findings.append(
+                    await self.writer.write_witness(
+                        failure.finding, failure.choices, ending=ending, memory=failure.memory
+                    )
+                )
         return explored
 
     async def _sample_streams(self, plan: Sequence[str]) -> None:
