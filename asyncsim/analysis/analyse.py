@@ -15,6 +15,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from asyncsim.analysis.arrivals import meetings_of
 from asyncsim.analysis.beyond import beyond
 from asyncsim.analysis.classes import CellClass, classes_of
 from asyncsim.analysis.clocks import Clocks
@@ -28,7 +29,7 @@ from asyncsim.analysis.order import order_of
 from asyncsim.analysis.polls import Polls
 from asyncsim.analysis.races import races
 from asyncsim.analysis.scopes import orders_less
-from asyncsim.analysis.signals import overflows, signal_races, undetermined_tests, unstable_waits
+from asyncsim.analysis.signals import overflows, signal_races, undetermined_tests, unstable_waits, why_undetermined
 from asyncsim.analysis.streams import Streams
 from asyncsim.trace.event import COMPLETE, DEADLOCK, STEP_LIMIT
 from asyncsim.trace.finding import ATOMIC, RACE, SUM
@@ -88,7 +89,12 @@ class Analysis:
 
 
 def analyse(
-    trace: Trace, *, order: str = "auto", fair: Trace | None = None, contents: Contents | None = None
+    trace: Trace,
+    *,
+    order: str = "auto",
+    fair: Trace | None = None,
+    contents: Contents | None = None,
+    same_last: bool = False,
 ) -> Analysis:
     """Analyse a run.
 
@@ -97,6 +103,7 @@ def analyse(
         order: "clocks" or "frontiers" to force one of the two ways; they agree where both apply.
         fair: the run under round robin, by which races are named; by default `trace` itself.
         contents: knows what the windows hold, so that polls can be told that one store forces; by default nobody does.
+        same_last: speak of those schedules alone in which the same ones arrive last; see `asyncsim.analysis.arrivals`.
 
     Raises:
         MisuseError: clocks were asked for, and some cell has alternatives.
@@ -108,7 +115,7 @@ def analyse(
         return _analysis_of(trace, compact)
     streams = Streams(trace)
     polls = Polls(streams, contents)
-    found, _ = order_of(streams, order, polls)
+    found, _ = order_of(streams, order, polls, meetings=meetings_of(streams) if same_last else ())
     # Of a run that would not end nothing is proved, and its pairs can be very many.
     suspects = [] if streams.ending == STEP_LIMIT else list(races(streams, found))
     flags = list(chain(signal_races(streams, found), unstable_waits(streams, found), overflows(streams, found)))
@@ -118,9 +125,7 @@ def analyse(
     if streams.deadlocked:
         findings.append(deadlock(streams))
     tests = list(undetermined_tests(streams, found))
-    reasons = [
-        f"the answer of {test.event.op.actor.title}'s '{test.event.op}' depends on the schedule" for test in tests[:1]
-    ]
+    reasons = [why_undetermined(test) for test in tests[:1]]
     # What a poll sees is known only where nothing else is open.
     polled = polls.every if suspects or flags else polls.unforced
     reasons += [f"{event.op.actor.title} polls data ({event.op})" for event in polled[:1]]

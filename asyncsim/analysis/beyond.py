@@ -1,6 +1,7 @@
-"""What no theorem here speaks of: operations with a result, waits on a peer's cell, updates of other kinds.
+"""Operations with a result, waits on a peer's cell, updates of other kinds: what no theorem speaks of in late memory.
 
-A run that has one is judged by exploration. The findings of a run itself (how it ends, what its results are) stay.
+A run under a late model that has one is judged by exploration. The findings of a run itself (how it ends, what its
+results are) stay. Under ``sc`` events are looked at one by one, where there is one: columns know nothing of them.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ import numpy as np
 
 from asyncsim.trace.cells import ADDING, SET, UPDATES
 from asyncsim.trace.columns import Columns, among, done_as
-from asyncsim.trace.kinds import ATOMIC, COMPARE_EXCHANGE, READ_CELL, SEEING
+from asyncsim.trace.kinds import EXCHANGING, READ_CELL, SEEING
+from asyncsim.trace.late import model_of
 
 if TYPE_CHECKING:
     from asyncsim.trace.event import Event, Trace
 
-_RESULTS = frozenset({READ_CELL, ATOMIC, COMPARE_EXCHANGE})
+_RESULTS = EXCHANGING | {READ_CELL}
 _OTHER = frozenset(UPDATES) - ADDING - {SET}
 
 
@@ -27,10 +29,12 @@ def beyond(trace: Trace) -> list[str]:
         trace: the run; operations that were pending at its end count, too.
 
     """
+    if not model_of(trace.header.memory).late:
+        return []
     pending = () if trace.footer is None else trace.footer.pending
     events = trace.events
     if isinstance(events, Columns):
-        at = _first(events)
+        at = first_beyond(events)
         found = [] if at is None else [events[at]]
     else:
         found = [event for event in events if _is_beyond(event)][:1]
@@ -47,8 +51,13 @@ def _is_beyond(event: Event) -> bool:
     return op.kind in SEEING and op.cell.owner != op.actor.rank
 
 
-def _first(columns: Columns) -> int | None:
-    """Return the first step that is beyond, or that says more than its kind and may be; None: none is."""
+def first_beyond(columns: Columns) -> int | None:
+    """Return the first step that is beyond, or that says more than its kind and may be; None: none is.
+
+    Args:
+        columns: of a run.
+
+    """
     steps = columns.steps
     odd = among(_RESULTS)[steps.kind] | done_as(_OTHER)[steps.how]
     if columns.cells and among(SEEING)[np.unique(steps.kind)].any():

@@ -264,7 +264,7 @@ def _early(streams: Streams) -> Iterator[Place]:
 def _cells(streams: Streams) -> Iterator[Place]:
     """Yield what to hold for S1 to S5."""
     for history in streams.histories.values():
-        changes = [place for place, _, _ in history.adds] + history.sets
+        changes = [place for place, _, _ in history.updates] + history.sets
         always = any(wait.way == ALWAYS for wait in history.waits)
         free = {
             place for wait in history.waits for place in history.against(wait.sign)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def required_notifies(streams: Streams, guards: Guards) -> dict[Place, Place | None] | None:
     """Return for each wait the one notify that it cannot pass without (None: it needs none).
 
-    Returns None where some awaited cell has Sets, several remote producers or foreign
+    Returns None where some awaited cell has Sets or updates that do not add, several remote producers or foreign
     changes against its waits: frontiers decide there. A wait that cannot pass at all is left out.
 
     Args:
@@ -38,9 +38,9 @@ def required_notifies(streams: Streams, guards: Guards) -> dict[Place, Place | N
     for history in streams.histories.values():
         if not history.waits:
             continue
-        if len(history.epochs) > 1 or history.tests:
-            return None
         epoch = history.epochs[0]
+        if len(history.epochs) > 1 or history.tests or not epoch.is_sum:
+            return None
         for wait in history.waits:
             actor, index = wait.place
             sign = wait.sign

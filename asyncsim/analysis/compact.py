@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from asyncsim.analysis.beyond import first_beyond
 from asyncsim.analysis.classes import COUNTED_DOWN, MONOTONE, ONLY_TAKEN, SELF_CLEANING, CellClass
 from asyncsim.analysis.exact import sums_are_exact
 from asyncsim.analysis.group import EXAMPLES
@@ -115,6 +116,7 @@ def _is_plain(trace: Trace, columns: Columns) -> bool:
         and (steps.flags & ~SEEN == 0).all()
         and not done_as(UNSTABLE)[steps.how[waits]].any()
         and done_as(ADDING)[steps.how[adds]].all()
+        and first_beyond(columns) is None
     )
 
 

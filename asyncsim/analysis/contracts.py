@@ -35,7 +35,7 @@ def leftover_credits(streams: Streams) -> Iterator[Suspect]:
     layouts = streams.trace.header.world.layouts
     for history in streams.histories.values():
         layout = layouts[history.cell.signal]
-        changes = [place for place, _, _ in history.adds] + history.sets
+        changes = [place for place, _, _ in history.updates] + history.sets
         final = history.cell.wrapped(history.final) if history.cell.wrap else history.final
         left = final - layout.start  # type: ignore[union-attr]
         if layout.self_cleaning and left and changes:  # type: ignore[union-attr]

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 from asyncsim.analysis.clocks import Clocks, required_notifies
 from asyncsim.analysis.edges import edges_of, within_ranks
 from asyncsim.analysis.frontiers import Frontiers
-from asyncsim.analysis.guards import Guards, first_way, needed, sure_value
-from asyncsim.analysis.precede import may_be_current, most_credits, precedes
+from asyncsim.analysis.guards import Guards, can_pass, first_way, sure_value
+from asyncsim.analysis.precede import may_be_current, most_value, precedes
 from asyncsim.analysis.steady import constant, is_disturbed
 from asyncsim.analysis.streams import ALWAYS, DOWN, NEVER, UP
 from asyncsim.trace.cells import UNSTABLE
 from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncsim.analysis.arrivals import Meeting
     from asyncsim.analysis.edges import Edges
     from asyncsim.analysis.polls import Polls
     from asyncsim.analysis.precede import Order
@@ -23,13 +26,16 @@ if TYPE_CHECKING:
 ORDERS = ("auto", "clocks", "frontiers")
 
 
-def order_of(streams: Streams, how: str = "auto", polls: Polls | None = None) -> tuple[Order, Guards]:
+def order_of(
+    streams: Streams, how: str = "auto", polls: Polls | None = None, *, meetings: Sequence[Meeting] = ()
+) -> tuple[Order, Guards]:
     """Return the order of a run, with the guards it rests on; set the way in which each of its waits is read.
 
     Args:
         streams: the run.
         how: "auto", or one of the two ways by name.
         polls: its polls, of which those that no write forces are given up; None: they stop nobody.
+        meetings: in all schedules that count the same one is the last of each of them.
 
     Raises:
         MisuseError: clocks were asked for, and some cell has alternatives.
@@ -41,6 +47,8 @@ def order_of(streams: Streams, how: str = "auto", polls: Polls | None = None) ->
     for wait in waits:
         wait.way = first_way(streams, wait)
     structure = edges_of(streams)
+    for meeting in meetings:
+        structure.setdefault(meeting.last, []).extend(meeting.others)
     ways = _Ways(streams, waits)
     while True:
         edges = {place: list(needs) for place, needs in structure.items()}
@@ -129,7 +137,7 @@ def _grow(streams: Streams, guards: Guards, order: Order) -> bool:
         for epoch in epochs:
             if epoch.number in guards.goals[wait.place] or not may_be_current(streams, order, wait, epoch):
                 continue
-            need = needed(wait, sure_value(streams, wait, epoch))
-            if need is not None and most_credits(streams, order, wait, epoch) >= need:
+            sure = sure_value(streams, wait, epoch)
+            if can_pass(wait, epoch, sure, most_value(streams, order, wait, epoch, sure)):
                 grew |= guards.admit(wait, epoch)
     return grew

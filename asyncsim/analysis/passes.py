@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from asyncsim.trace.cells import APPLY
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -52,10 +54,14 @@ class Pass:
         self._credits = [0] * epochs
         self._debits = [0] * epochs
         """What has been taken away, for waits that are read downwards."""
+        self._values = [0] * epochs
+        """What a cell has come to where its updates are no sums."""
         self._own: dict[tuple[int, int, bool], int] = defaultdict(int)
         self._open = [False] * epochs
         for history in streams.histories.values():
             self._open[history.epochs[0].number] = True
+            for epoch in history.epochs:
+                self._values[epoch.number] = epoch.base
         self._parked: dict[int, list[int]] = {}
         self._following: dict[int, list[int]] = {}
         self._forwarded = streams.model.late and streams.model.forwarding
@@ -135,6 +141,10 @@ class Pass:
         if sync.guard is None:
             return True
         for epoch, goal in sync.guard:
+            if goal.reached is not None:
+                if (goal.is_open or self._open[epoch]) and goal.reached.holds(self._values[epoch]):
+                    return True
+                continue
             come = self._debits[epoch] if goal.down else self._credits[epoch]
             if goal.without is not None:
                 come -= self._own[goal.without, epoch, goal.down]
@@ -152,16 +162,18 @@ class Pass:
 
     def _apply(self, sync: Sync) -> list[int]:
         """Let an operation take effect; return who may be able to go on by it."""
+        if not (sync.opens or sync.credits or sync.combine):
+            return []
         if sync.opens:
             self._open[sync.epoch] = True
+        if sync.combine:
+            self._values[sync.epoch] = APPLY[sync.combine](self._values[sync.epoch], sync.credits)
         elif sync.credits:
             down = sync.credits < 0
             come = self._debits if down else self._credits
             come[sync.epoch] += abs(sync.credits)
             if self._forwarded and not sync.queued:
                 self._own[sync.place[0], sync.epoch, down] += abs(sync.credits)
-        else:
-            return []
         return self._parked.pop(sync.slot, [])
 
     def _position(self, actor: int) -> int:
@@ -181,6 +193,7 @@ class Excursion(Pass):
         self._released, self._held = self._held, _NOBODY
         self._at, self._open = self._at.copy(), self._open.copy()
         self._credits, self._debits, self._own = self._credits.copy(), self._debits.copy(), self._own.copy()
+        self._values = self._values.copy()
         self._parked = {slot: actors.copy() for slot, actors in self._parked.items()}
         self._following = {actor: actors.copy() for actor, actors in self._following.items()}
         self._missing = set(held)

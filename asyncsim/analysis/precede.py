@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from asyncsim.analysis.guards import is_moved_by
+from asyncsim.analysis.updates import fold
+
 if TYPE_CHECKING:
     from asyncsim.analysis.edges import Edges
     from asyncsim.analysis.streams import Epoch, Place, Streams, Wait
@@ -75,16 +78,41 @@ def may_be_current(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> 
     """
     actor, index = wait.place
     forwarded = streams.model.late and streams.model.forwarding
-    opener, closer = epoch.opener, epoch.closer
-    if opener is not None and not (forwarded and streams.relation(wait.place, opener) == "sure"):
-        who, when = opener
-        if order.reach(actor, index, who) <= when:
-            return False
-    if closer is None:
-        return True
-    if forwarded and streams.relation(wait.place, closer) == "sure":
+
+    def is_seen(change: Place) -> bool:
+        return forwarded and streams.relation(wait.place, change) == "sure"
+
+    begins = (is_seen(opener) or order.reach(actor, index, opener[0]) > opener[1] for opener in epoch.openers)
+    if epoch.openers and not any(begins):
         return False
-    return order.reach(*closer, actor) >= index
+    return not any(is_seen(closer) or order.reach(*closer, actor) < index for closer in epoch.closers)
+
+
+def most_value(streams: Streams, order: Order, wait: Wait, epoch: Epoch, sure: int) -> int:
+    """Return what the wait sees in an epoch when all credits that can have come while it is held have come.
+
+    Args:
+        streams: of the run.
+        order: of all schedules.
+        wait: the wait that is held.
+        epoch: of its cell.
+        sure: what it sees before any credit of others.
+
+    """
+    if epoch.is_sum:
+        return sure + wait.sign * most_credits(streams, order, wait, epoch)
+    if not is_moved_by(wait, epoch):
+        return sure
+    actor, index = wait.place
+    return fold(
+        epoch.kind, sure,
+        (
+            amount
+            for who, tally in epoch.tallies.items()
+            for at, amount in zip(tally.indexes, tally.amounts, strict=True)
+            if streams.relation(wait.place, (who, at)) == "free" and at < order.reach(actor, index, who)
+        ),
+    )  # fmt: skip
 
 
 def most_credits(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> int:
@@ -125,6 +153,8 @@ def extent(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> tuple[in
 
     """
     low = high = epoch.base
+    come: list[int] = []
+    may: list[int] = []
     for who, tally in epoch.tallies.items():
         reached = order.reach(*wait.place, who)
         for at, amount in zip(tally.indexes, tally.amounts, strict=True):
@@ -132,6 +162,16 @@ def extent(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> tuple[in
             if relation == "after" or (relation == "free" and at >= reached):
                 continue
             sure = relation == "sure" or precedes_reaching(order, (who, at), wait.place)
+            if not epoch.is_sum:
+                (come if sure else may).append(amount)
+                continue
             low += amount if sure else min(amount, 0)
             high += amount if sure else max(amount, 0)
-    return low, high
+    if epoch.is_sum:
+        return low, high
+    least = fold(epoch.kind, epoch.base, come)
+    if epoch.direction or not may:
+        low, high = sorted((least, fold(epoch.kind, least, may)))
+        return low, high
+    cell = streams.histories[wait.slot].cell
+    return cell.low, cell.high

@@ -223,7 +223,7 @@ def _last_wait(streams: Streams, place: Place, writer: int) -> Place | None:
         op = streams.events[actor][at].op
         if op.kind in WAITING and op.cell is not None:
             history = streams.histories[op.cell.slot]
-            changes = (*history.sets, *(change for change, _, _ in history.adds))
+            changes = (*history.sets, *(change for change, _, _ in history.updates))
             if any(streams.issue(change)[0] == writer for change in changes):
                 return actor, at
     return None

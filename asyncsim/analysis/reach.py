@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from asyncsim.trace.cells import ADDING, RISING, UPDATES
+from asyncsim.analysis.beyond import first_beyond
+from asyncsim.analysis.updates import change_in
+from asyncsim.trace.cells import ADDING, APPLY, RISING, UPDATES
 from asyncsim.trace.columns import CONSUME, DEFERRED, among, done_as
 from asyncsim.trace.kinds import COMPARING, LANDING, SIGNALLING
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from asyncsim.analysis.streams import History, Streams
-    from asyncsim.trace.columns import Numbers, Steps
+    from asyncsim.trace.columns import Columns, Numbers, Steps
     from asyncsim.trace.world import World
 
 LEAST = -(1 << 62)
@@ -29,8 +31,12 @@ LEAST = -(1 << 62)
 
 
 @dataclass(frozen=True, slots=True)
-class _Changes:
-    """All changes of cells, in the order of a run call by call; an amount is what is added, or set."""
+class Changes:
+    """All changes of cells, in the order of a run call by call; an amount is what is added, or set.
+
+    What neither adds nor sets is taken for a Set to what it leaves: in all schedules a cell holds the same between
+    updates of one kind and those of another, and what is made of bits, or one of two, stays in the range meanwhile.
+    """
 
     cell: Numbers
     amount: Numbers
@@ -45,6 +51,7 @@ class Recorded:
     Args:
         world: of the run.
         steps: of the run.
+        changes: of its cells.
         calls: how many there are.
         first: the call from which on everything repeats.
         second: the call that is like it.
@@ -53,21 +60,21 @@ class Recorded:
 
     world: World
     steps: Steps
+    changes: Changes
     calls: int
     first: int
     second: int
 
 
-def values_of(world: World, steps: Steps, calls: int) -> list[Numbers]:
+def values_of(world: World, changes: Changes, calls: int) -> list[Numbers]:
     """Return the value of every cell before each call, and after the last one; one more is for steps without a cell.
 
     Args:
         world: of the run; its cells begin with the starts of their signals.
-        steps: its columns, in the order of the run, call by call.
+        changes: of its cells, in the order of the run, call by call.
         calls: how many calls the run has.
 
     """
-    changes = _changes(steps)
     now = _starts(world)
     values = [now.copy()]
     for call in range(calls):
@@ -91,8 +98,8 @@ def limit_of(run: Recorded, guarded: Collection[int] | None = None) -> int | Non
             again, and takes away for ever but from these cells, by slot.
 
     """
-    changes = _changes(run.steps)
-    values = values_of(run.world, run.steps, run.calls)
+    changes = run.changes
+    values = values_of(run.world, changes, run.calls)
     limits: list[int] = []
     for signal in run.world.signals:
         own = slice(signal.first_slot, signal.first_slot + signal.cells_a_rank * run.world.ranks)
@@ -123,7 +130,9 @@ def _is_guarded(streams: Streams, history: History, first: int, second: int) -> 
     def within(actor: int, index: int) -> bool:
         return first <= streams.event((actor, index)).call < second
 
-    taken = [(place, amount) for place, amount, _ in history.adds if amount < 0]
+    if not history.is_sum:
+        return False
+    taken = [(place, amount) for place, amount, _ in history.updates if amount < 0]
     if len({actor for (actor, _), _ in taken}) > 1:
         return False
     sure: int | None = None
@@ -141,14 +150,42 @@ def _is_guarded(streams: Streams, history: History, first: int, second: int) -> 
     return True
 
 
-def _changes(steps: Steps) -> _Changes:
+def changes_of(world: World, columns: Columns) -> Changes:
+    """Return the changes of cells of a run.
+
+    Args:
+        world: of the run; its cells begin with the starts of their signals.
+        columns: in the order of the run, call by call.
+
+    """
+    if first_beyond(columns) is not None:
+        return _one_by_one(world, columns)
+    steps = columns.steps
     taken = steps.flags & CONSUME != 0
     issued = among(SIGNALLING)[steps.kind] & (steps.flags & DEFERRED == 0)
     landed = among(LANDING)[steps.kind] & (steps.cell >= 0)
     at = np.flatnonzero(issued | landed | taken)
     amount = steps.amount[at].astype(np.int64)
     sets = done_as(UPDATES.keys() - ADDING)[steps.how[at]]
-    return _Changes(steps.cell[at], np.where(taken[at], -amount, amount), sets, steps.call[at])
+    return Changes(steps.cell[at], np.where(taken[at], -amount, amount), sets, steps.call[at])
+
+
+def _one_by_one(world: World, columns: Columns) -> Changes:
+    """Return the same where operations do more than to add and to set."""
+    held = _starts(world).tolist()
+    rows: list[tuple[int, int, bool, int]] = []
+    for event in columns:
+        cell, change = event.op.cell, change_in(event)
+        if cell is None or change is None or (event.op.deferred and event.op.kind in SIGNALLING):
+            continue
+        how, amount = change
+        held[cell.slot] = APPLY[how](held[cell.slot], amount)
+        adds = how in ADDING
+        rows.append((cell.slot, amount if adds else held[cell.slot], not adds, event.call))
+    cells, amounts, sets, calls = zip(*rows, strict=True) if rows else ((), (), (), ())
+    return Changes(
+        np.array(cells, np.int64), np.array(amounts, np.int64), np.array(sets, bool), np.array(calls, np.int64)
+    )
 
 
 def _starts(world: World) -> Numbers:
@@ -159,7 +196,7 @@ def _starts(world: World) -> Numbers:
 
 
 def _most(
-    run: Recorded, changes: _Changes, values: Sequence[Numbers], sign: int, guarded: Collection[int] | None
+    run: Recorded, changes: Changes, values: Sequence[Numbers], sign: int, guarded: Collection[int] | None
 ) -> tuple[list[Numbers], Numbers]:
     """Return what each cell holds at most up to each boundary from the first one on, and what a period adds to that.
 
@@ -187,7 +224,7 @@ def _most(
     return most, change
 
 
-def _sums(changes: _Changes, amounts: Numbers, run: Recorded) -> Iterator[Numbers]:
+def _sums(changes: Changes, amounts: Numbers, run: Recorded) -> Iterator[Numbers]:
     """Yield what comes to each cell in each call."""
     for call in range(run.calls):
         low, high = np.searchsorted(changes.call, (call, call + 1))
@@ -196,7 +233,7 @@ def _sums(changes: _Changes, amounts: Numbers, run: Recorded) -> Iterator[Number
         yield total
 
 
-def _look_at_sets(most: list[Numbers], changes: _Changes, sign: int, run: Recorded, values: Sequence[Numbers]) -> None:
+def _look_at_sets(most: list[Numbers], changes: Changes, sign: int, run: Recorded, values: Sequence[Numbers]) -> None:
     """Correct the most of cells that are set: a Set is ordered with all else, and begins anew."""
     slots = np.unique(changes.cell[changes.sets])
     if not len(slots):

@@ -24,9 +24,9 @@ from asyncsim.analysis.exact import sums_are_exact
 from asyncsim.analysis.frontiers import Frontiers
 from asyncsim.analysis.order import order_of
 from asyncsim.analysis.races import races
-from asyncsim.analysis.reach import Recorded, guarded_cells, limit_of, values_of
+from asyncsim.analysis.reach import Recorded, changes_of, guarded_cells, limit_of, values_of
 from asyncsim.analysis.streams import DOWN, UP, Streams
-from asyncsim.trace.cells import ADDING, UNSTABLE, UPDATES
+from asyncsim.trace.cells import ADDING, MAX, MIN, SET, UNSTABLE, UPDATES
 from asyncsim.trace.columns import CONSUME, Columns, among, done_as
 from asyncsim.trace.kinds import COMPARING, LINKING, POLLING, STARTING
 
@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     from asyncsim.analysis.precede import Order
     from asyncsim.trace.columns import Numbers
     from asyncsim.trace.event import Trace
+
+
+_LEVELS = (SET, MIN, MAX)
+"""Updates whose amount is a value of the cell: what counts is how far it is from what the cell holds."""
+_BITS = UPDATES.keys() - ADDING - set(_LEVELS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +89,12 @@ def period_of(trace: Trace) -> Period | None:
         return None
     if among(POLLING)[steps.kind].any():
         return None  # what it waits for is in the data, and may differ from call to call
-    values = values_of(trace.header.world, steps, calls)
+    values = values_of(trace.header.world, changes_of(trace.header.world, columns), calls)
     roles = _roles(columns)
-    states = [_state(columns, roles, values[call], call) for call in range(calls)]
+    states = [
+        [*_state(columns, roles, values[call], call), *_said(columns, roles, values[call], call)]
+        for call in range(calls)
+    ]
     for second in range(1, calls):
         for first in range(second):
             if all(_same(states[first + n], states[second + n]) for n in range(calls - second)):
@@ -123,11 +131,26 @@ def _state(columns: Columns, roles: Numbers, values: Numbers, call: int) -> list
     own = np.flatnonzero((steps.call == call) & (roles[steps.actor] >= 0))
     own = own[np.argsort(roles[steps.actor[own]], kind="stable")]
     cell = steps.cell[own]
-    relative = among(COMPARING)[steps.kind[own]] | done_as(UPDATES.keys() - ADDING)[steps.how[own]]
+    relative = among(COMPARING)[steps.kind[own]] | done_as(_LEVELS)[steps.how[own]]
     amount = np.where(relative, steps.amount[own] - values[cell], steps.amount[own])
     taken = np.where(steps.flags[own] & CONSUME != 0, steps.amount[own], 0)
     operations = [roles[steps.actor[own]], steps.kind[own], steps.how[own], cell, steps.place[own], steps.flags[own]]
     return [*operations, amount, taken, _links(columns, own)]
+
+
+def _said(columns: Columns, roles: Numbers, values: Numbers, call: int) -> list[Numbers]:
+    """Return the same of what operations say besides; and of cells whose bits are looked at, what they hold."""
+    steps, said = columns.steps, columns.saying
+    own = [at for at in said if steps.call[at] == call and roles[steps.actor[at]] >= 0]
+    own.sort(key=lambda at: (roles[steps.actor[at]], at))
+    rows = []
+    for at in own:
+        op = columns[at].op
+        base = int(values[steps.cell[at]]) if op.update in _LEVELS else 0
+        rows.append((list(UPDATES).index(op.update) if op.update else -1, op.operand - base, int(op.result)))
+    of_bits = steps.cell[done_as(_BITS)[steps.how]].tolist()
+    of_bits += [int(steps.cell[at]) for at in said if columns[at].op.update in _BITS]
+    return [np.array(rows, np.int64), values[sorted(set(of_bits))]]
 
 
 def _links(columns: Columns, own: Numbers) -> Numbers:
@@ -152,7 +175,8 @@ def beyond(trace: Trace) -> Beyond | None:
     if period is None:
         return None
     columns = trace.events if isinstance(trace.events, Columns) else Columns.of(trace.events)
-    recorded = Recorded(trace.header.world, columns.steps, trace.header.calls, period.first, period.second)
+    changes = changes_of(trace.header.world, columns)
+    recorded = Recorded(trace.header.world, columns.steps, changes, trace.header.calls, period.first, period.second)
     clocks = clocks_of(trace)
     if clocks is not None and isinstance(trace.events, Columns):
         place, call = clocks.place, trace.events.steps.call
@@ -184,6 +208,8 @@ def _only_credits(streams: Streams) -> bool:
         ways = {wait.way for wait in history.waits}
         exact = any(wait.event.op.how in UNSTABLE for wait in history.waits)
         if history.sets or history.tests or exact or len(ways) > 1 or not ways <= {UP, DOWN}:
+            return False
+        if not history.is_sum or any(wait.event.op.result for wait in history.waits):
             return False
         if any(
             streams.relation(wait.place, place) == "free"

@@ -1,9 +1,11 @@
 """Flags: where counting credits is not enough to know what every schedule does.
 
-S1  a Set that is unordered with another Set or add of its cell can erase it, or be erased.
+S1  a Set that is unordered with another Set or update of its cell can erase it, or be erased; and updates of two
+    kinds do not commute.
 S2  a change against a wait's direction, by another actor and unordered with it, can undo its credit.
 S3  a wait whose condition can turn from true to false while it is pending can be missed.
-S4  a `test` whose answer depends on the schedule puts the run outside the theory.
+S4  a `test` whose answer depends on the schedule, or a read or atomic whose value does, puts the run outside the
+    theory.
 S5  a cell that can leave its integer range.
 
 Sound, not exact: a few are harmless, and their witness decides.
@@ -11,12 +13,14 @@ Sound, not exact: a few are harmless, and their witness decides.
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from asyncsim.analysis.group import Suspect
 from asyncsim.analysis.precede import precedes, unordered
-from asyncsim.analysis.steady import constant, threats, undone
-from asyncsim.trace.cells import SET
+from asyncsim.analysis.steady import constant, threats, undone, value_seen
+from asyncsim.analysis.updates import ANSWER, change_in, seen_by
+from asyncsim.trace.cells import SET, UP, way_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,15 +41,27 @@ def signal_races(streams: Streams, order: Order) -> Iterator[Suspect]:
 
     """
     for history in streams.histories.values():
-        changes = [place for place, _, _ in history.adds] + history.sets
+        changes = [place for place, _, _ in history.updates] + history.sets
         sets = set(history.sets)
         for x in history.sets:
             for y in changes:
                 if x[0] != y[0] and not (y in sets and y <= x) and unordered(order, x, y):
                     yield _pair(streams, history, "signal-race", (x, y), _why_set)
+        for x, y in _of_two_kinds(history):
+            if unordered(order, x, y):
+                yield _pair(streams, history, "signal-race", (x, y), _why_kinds)
         for wait in history.waits:
             for place in threats(streams, order, wait):
                 yield _pair(streams, history, "signal-race", (place, wait.place), _why_taken)
+
+
+def _of_two_kinds(history: History) -> Iterator[tuple[Place, Place]]:
+    """Yield the updates of different actors that do not commute, Sets apart."""
+    by_kind: dict[str, list[Place]] = {}
+    for place, _, epoch in history.updates:
+        by_kind.setdefault(epoch.kind, []).append(place)
+    for one, other in combinations(by_kind.values(), 2):
+        yield from ((x, y) for x in one for y in other if x[0] != y[0])
 
 
 def signal_race_at(streams: Streams, x: Place, y: Place) -> Suspect:
@@ -57,7 +73,7 @@ def signal_race_at(streams: Streams, x: Place, y: Place) -> Suspect:
         y: another one.
 
     """
-    sets = x if streams.event(x).op.how == SET else y
+    sets = x if _change_of(streams, x) == SET else y
     cell = streams.event(x).op.cell
     assert cell is not None  # noqa: S101 - for the type checker: both change a cell
     return _pair(streams, streams.histories[cell.slot], "signal-race", (sets, y if sets is x else x), _why_set)
@@ -81,7 +97,9 @@ def unstable_waits(streams: Streams, order: Order) -> Iterator[Suspect]:
 
 
 def undetermined_tests(streams: Streams, order: Order) -> Iterator[Wait]:
-    """Yield S4: each test whose answer is not the same in every schedule.
+    """Yield S4: each operation whose program gets of its cell what is not the same in every schedule.
+
+    Of a test that is the answer, of a compare_exchange also whether it changed the cell; of all else the value.
 
     Args:
         streams: of the run.
@@ -90,8 +108,24 @@ def undetermined_tests(streams: Streams, order: Order) -> Iterator[Wait]:
     """
     for history in streams.histories.values():
         for test in history.tests:
-            if constant(streams, order, test) is None:
+            seen = seen_by(test.event.op)
+            if (constant if seen == ANSWER else value_seen)(streams, order, test) is None:
                 yield test
+        for wait in history.waits:
+            if seen_by(wait.event.op) and value_seen(streams, order, wait) is None:
+                yield wait
+
+
+def why_undetermined(seen: Wait) -> str:
+    """Say of an operation that `undetermined_tests` yields what depends on the schedule.
+
+    Args:
+        seen: a test, or another operation whose program gets something.
+
+    """
+    op = seen.event.op
+    what = "the answer of" if seen_by(op) == ANSWER else "what the program gets of"
+    return f"{what} {op.actor.title}'s '{op}' depends on the schedule"
 
 
 def overflows(streams: Streams, order: Order) -> Iterator[Suspect]:
@@ -105,6 +139,8 @@ def overflows(streams: Streams, order: Order) -> Iterator[Suspect]:
     for history in streams.histories.values():
         cell = history.cell
         for epoch in history.epochs:
+            if not epoch.is_sum:
+                continue  # what is made of bits, or one of two, stays in the range
             gains = [sum(a for a in tally.amounts if a > 0) for tally in epoch.tallies.values()]
             losses = [sum(a for a in tally.amounts if a < 0) for tally in epoch.tallies.values()]
             low, high = epoch.base + sum(losses), epoch.base + sum(gains)
@@ -114,7 +150,7 @@ def overflows(streams: Streams, order: Order) -> Iterator[Suspect]:
                 low, high = _bounds(streams, order, epoch, low, high)
             if cell.low <= low and high <= cell.high:
                 continue
-            last = max((place for place, _, number in history.adds if number == epoch.number), default=epoch.opener)
+            last = max((place for place, _, of in history.updates if of is epoch), default=epoch.opener)
             if last is not None:
                 yield Suspect("overflow", cell.signal, (last,), (str(cell),), _why_overflow(streams, low, high))
                 break
@@ -163,12 +199,25 @@ def _says(streams: Streams, place: Place) -> str:
 
 
 def _why_set(streams: Streams, x: Place, y: Place) -> str:
-    other = "the other Set" if streams.event(y).op.how == SET else "the credit"
+    if SET not in (_change_of(streams, x), _change_of(streams, y)):
+        return _why_kinds(streams, x, y)
+    other = "the other Set" if _change_of(streams, y) == SET else "the credit"
     return f"{_says(streams, x)} and {_says(streams, y)} can come in either order: the Set can erase {other}"
 
 
+def _change_of(streams: Streams, place: Place) -> str:
+    """Return the name of the update of an operation that makes one."""
+    change = change_in(streams.event(place))
+    return "" if change is None else change[0]
+
+
+def _why_kinds(streams: Streams, x: Place, y: Place) -> str:
+    return f"{_says(streams, x)} and {_says(streams, y)} can come in either order, and do not commute"
+
+
 def _why_taken(streams: Streams, subtraction: Place, wait: Place) -> str:
-    if streams.event(subtraction).op.amount > 0 and not streams.event(subtraction).op.consume:
+    change = change_in(streams.event(subtraction))
+    if change is not None and way_of(*change) == UP:
         return f"{_says(streams, subtraction)} can make up for what {_says(streams, wait)} waits to see taken away"
     return f"{_says(streams, subtraction)} can take away the credit that {_says(streams, wait)} waits for"
 

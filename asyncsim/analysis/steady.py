@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from asyncsim.analysis.guards import may_turn_false, sure_value
-from asyncsim.analysis.precede import extent, may_be_current, most_credits, precedes, precedes_reaching
+from asyncsim.analysis.precede import extent, may_be_current, most_value, precedes, precedes_reaching
 from asyncsim.analysis.streams import ALWAYS, NEVER
-from asyncsim.trace.cells import UNSTABLE
+from asyncsim.trace.cells import APPLY, RISING, STRICT, UNSTABLE
+from asyncsim.trace.kinds import WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,14 +64,14 @@ def undone(streams: Streams, order: Order, wait: Wait) -> tuple[Place, bool] | N
         if not may_be_current(streams, order, wait, epoch):
             continue
         sure = sure_value(streams, wait, epoch)
-        most = most_credits(streams, order, wait, epoch)
-        if passable and epoch.opener is not None and not holds(op.how, op.amount, sure):
-            return epoch.opener, True
-        if may_turn_false(wait, sure, most):
+        most = most_value(streams, order, wait, epoch, sure)
+        if passable and epoch.openers and not holds(op.how, op.amount, sure):
+            return _first_to_come(order, wait, epoch), True
+        if may_turn_false(wait, epoch, sure, most):
             culprit = _overshooting(streams, order, wait, epoch, sure)
             if culprit is not None:
                 return culprit, False
-        low, high = sorted((sure, sure + wait.sign * most))
+        low, high = sorted((sure, most))
         passable = passable or can_hold(op.how, op.amount, low, high)
     return None
 
@@ -105,6 +106,39 @@ def constant(streams: Streams, order: Order, wait: Wait) -> str | None:
     if len(answers) != 1:
         return None
     return ALWAYS if True in answers else NEVER
+
+
+def value_seen(streams: Streams, order: Order, wait: Wait) -> int | None:
+    """Return what the cell holds whenever the operation sees it, in every schedule; None where that can differ.
+
+    Args:
+        streams: of the run.
+        order: of all schedules.
+        wait: an operation whose program gets the value; of a wait only what lets it pass counts.
+
+    """
+    op = wait.event.op
+    seen: set[int] = set()
+    for epoch in streams.histories[wait.slot].epochs:
+        if may_be_current(streams, order, wait, epoch):
+            low, high = extent(streams, order, wait, epoch)
+            if op.kind in WAITING:
+                low, high = _satisfying(op.how, op.amount, low, high)
+            if low < high:
+                return None
+            seen.update(range(low, high + 1))
+    return seen.pop() if len(seen) == 1 else None
+
+
+def _satisfying(how: str, amount: int, low: int, high: int) -> tuple[int, int]:
+    """Return the least and the most between `low` and `high` of which a comparison is true; none: least above most."""
+    if how == "Eq":
+        return max(low, amount), min(high, amount)
+    if how == "Ne":
+        return low + (low == amount), high - (high == amount)
+    if how in RISING:
+        return max(low, amount + (how in STRICT)), high
+    return low, min(high, amount - (how in STRICT))
 
 
 def holds(how: str, amount: int, value: int) -> bool:
@@ -153,6 +187,12 @@ def answers_to(how: str, amount: int, low: int, high: int) -> set[bool]:
     return above if how == "Gt" else {not answer for answer in above}
 
 
+def _first_to_come(order: Order, wait: Wait, epoch: Epoch) -> Place:
+    """Return one of those that begin an epoch which can come while the wait is pending."""
+    actor, index = wait.place
+    return next(((who, at) for who, at in epoch.openers if at < order.reach(actor, index, who)), epoch.openers[0])
+
+
 def _overshooting(streams: Streams, order: Order, wait: Wait, epoch: Epoch, sure: int) -> Place | None:
     """Return a foreign credit of the epoch that can come while the wait is pending, and makes it false.
 
@@ -164,13 +204,13 @@ def _overshooting(streams: Streams, order: Order, wait: Wait, epoch: Epoch, sure
         for who, tally in epoch.tallies.items()
         if streams.relation(wait.place, (who, tally.indexes[0])) == "free"
         for at, amount in zip(tally.indexes, tally.amounts, strict=True)
-        if amount * wait.sign > 0 and at < order.reach(actor, index, who)
+        if epoch.helps(amount, wait.sign) and at < order.reach(actor, index, who)
         if (step := streams.events[who][at].step) is not None
     ]
     op, value, latest = wait.event.op, sure, None
     passed = -1 if wait.event.step is None else wait.event.step
     for step, place, amount in sorted(come):
-        value += amount
+        value = APPLY[epoch.kind](value, amount)
         latest = place
         if step > passed and not holds(op.how, op.amount, value):
             return place

@@ -4,9 +4,9 @@ Wires are actors like all others: the landing of a late write is the one operati
 non-blocking copy fetches first). "Own" always means the same task's, its wires included, never the
 same rank's.
 
-A cell's history is split at its Sets into *epochs*, in the order of this run. Within an epoch own
-adds are certain (program order), and of the others' adds all that matters is how many have come. See
-`asyncsim.analysis.guards` for what follows for waits.
+A cell's history is split into *epochs*, in the order of this run: at its Sets, and where the kind of its updates
+changes. Within an epoch all updates commute: own ones are certain (program order), and of the others' all that
+matters is which have come; of sums, how much. See `asyncsim.analysis.guards` for what follows for waits.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import accumulate
 from math import inf
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.cells import ADDING
+from asyncsim.analysis.updates import change_in, direction_of
+from asyncsim.trace.cells import ADDING, APPLY, SET, XOR
 from asyncsim.trace.event import DEADLOCK
-from asyncsim.trace.kinds import CHANGING, EFFECTS, EXCHANGING, QUEUED, QUIETING, SIGNALLING, TESTING, WAITING
+from asyncsim.trace.kinds import EXCHANGING, QUEUED, QUIETING, SIGNALLING, TESTING, WAITING
 from asyncsim.trace.landing import index_of
 from asyncsim.trace.late import model_of
 
@@ -38,7 +40,7 @@ Place = tuple[int, int]
 
 @dataclass(slots=True)
 class Tally:
-    """What one actor adds to one epoch: indexes in its stream, amounts, and their running sums.
+    """What one actor does in one epoch: indexes in its stream, amounts, and of sums how they run.
 
     Where a task's adds land late and are kept by their issues, `places` says where each lands.
     """
@@ -67,28 +69,58 @@ class Tally:
 
 @dataclass(slots=True)
 class Epoch:
-    """The life of a cell from one Set to the next.
+    """The life of a cell from one Set to the next, or for as long as all its updates are of one kind.
 
-    `number` is unique in the run; `opener` the Set that began it (None: the start value);
-    `closer` the Set that ended it; `tallies` the adds by actor.
+    `number` is unique in the run; `base` what the cell holds before its updates. Any of the `openers` begins it: the
+    Set, or each of its updates; none: it is there from the start. The `closers` are those of the next. `kind` is that
+    of its updates, empty while there are none; `tallies` has them by actor.
     """
 
     number: int
     slot: int
     base: int
-    opener: Place | None
-    closer: Place | None = None
+    openers: list[Place] = field(default_factory=list)
+    closers: list[Place] = field(default_factory=list)
+    kind: str = ""
+    by_kind: bool = False
     tallies: dict[int, Tally] = field(default_factory=dict)
     _against: dict[int, list[tuple[Place, int]]] = field(default_factory=dict)
+    _direction: int | None = None
+
+    @property
+    def opener(self) -> Place | None:
+        """The first of those that begin it; None: it is there from the start."""
+        return self.openers[0] if self.openers else None
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether its updates add: then only how much has come matters, and each has its own direction."""
+        return not self.kind or self.kind in ADDING
+
+    @property
+    def direction(self) -> int:
+        """Which way its updates move the cell, if it is no sum and complete: 1, -1 or `EITHER_WAY`."""
+        if self._direction is None:
+            amounts = (amount for tally in self.tallies.values() for amount in tally.amounts)
+            self._direction = direction_of(self.kind, self.base, amounts)
+        return self._direction
+
+    def opposes(self, amount: int, sign: int) -> bool:
+        """Say whether an update by this amount can move the cell against a direction; of an epoch that is complete."""
+        return (amount if self.is_sum else self.direction) * sign < 0 or not (self.is_sum or self.direction)
+
+    def helps(self, amount: int, sign: int) -> bool:
+        """Say whether an update by this amount moves the cell in a direction; of an epoch that is complete."""
+        return (amount if self.is_sum else self.direction) * sign > 0
 
     def against(self, sign: int) -> list[tuple[Place, int]]:
-        """Return the adds whose amount has not this sign, with their amounts, of an epoch that is complete."""
+        """Return the updates that do not go in this direction, with their amounts, of an epoch that is complete."""
         if sign not in self._against:
             self._against[sign] = [
                 ((who, at), amount)
                 for who, tally in self.tallies.items()
                 for at, amount in zip(tally.indexes, tally.amounts, strict=True)
-                if amount * sign < 0
+                if self.opposes(amount, sign)
             ]
         return self._against[sign]
 
@@ -122,29 +154,31 @@ class History:
 
     cell: Cell
     epochs: list[Epoch]
+    final: int
+    """The value after the last operation, without wrapping."""
     sets: list[Place] = field(default_factory=list)
-    adds: list[tuple[Place, int, int]] = field(default_factory=list)
-    """(who, amount, epoch number); a consuming wait is an add of a negative amount."""
+    updates: list[tuple[Place, int, Epoch]] = field(default_factory=list)
+    """All that is no Set: (who, amount, epoch); a consuming wait is an add of a negative amount."""
     waits: list[Wait] = field(default_factory=list)
     tests: list[Wait] = field(default_factory=list)
+    """All that see the cell and never stand: tests, reads, atomics whose program gets the value."""
     _against: dict[int, list[Place]] = field(default_factory=dict)
 
+    @property
+    def is_sum(self) -> bool:
+        """Whether all updates that are no Sets add."""
+        return all(epoch.is_sum for epoch in self.epochs)
+
     def against(self, sign: int) -> list[Place]:
-        """Return the adds whose amount has not this sign, of a history that is complete."""
+        """Return the updates, Sets apart, that can go against a direction, of a history that is complete."""
         if sign not in self._against:
-            self._against[sign] = [place for place, amount, _ in self.adds if amount * sign < 0]
+            self._against[sign] = [place for place, amount, epoch in self.updates if epoch.opposes(amount, sign)]
         return self._against[sign]
 
     @property
     def is_read_downwards(self) -> bool:
         """Whether to take away from the cell can let some wait pass."""
         return any(wait.way == DOWN for wait in self.waits)
-
-    @property
-    def final(self) -> int:
-        """The value after the last operation, without wrapping."""
-        last = self.epochs[-1]
-        return last.base + sum(sum(tally.amounts) for tally in last.tallies.values())
 
 
 class Streams:
@@ -197,7 +231,7 @@ class Streams:
         return self.issuer[place[0]] or place
 
     def issued(self, epoch: Epoch) -> dict[int, Tally]:
-        """Return the adds of an epoch by the tasks that issue them, with the indexes of the issues."""
+        """Return the updates of an epoch by the tasks that issue them, with the indexes of the issues."""
         if not self.model.late:
             return epoch.tallies
         if epoch.number not in self._issued:
@@ -262,22 +296,13 @@ class Streams:
             return
         history = self._history(op.cell)
         epoch = history.epochs[-1]
-        if op.kind in TESTING:
-            history.tests.append(Wait(place, event, epoch))
-        elif op.kind in WAITING:
+        if op.kind in WAITING:
             history.waits.append(Wait(place, event, None if pending else epoch))
-            if op.consume:
-                self._add(history, epoch, place, -op.amount)
-        if op.kind not in CHANGING:
-            return
-        if op.how in ADDING and op.kind not in EXCHANGING:
-            self._add(history, epoch, place, op.amount)
-            return
-        # What is no sum has to be ordered with all else; so what it leaves is the same in every schedule.
-        base, _ = EFFECTS[op.kind](history.final, op)
-        epoch.closer = place
-        history.sets.append(place)
-        history.epochs.append(Epoch(self._next_epoch(), op.cell.slot, base, place))
+        elif op.kind in TESTING or op.kind in EXCHANGING:
+            history.tests.append(Wait(place, event, epoch))
+        change = change_in(event)
+        if change is not None:
+            self._change(history, place, *change)
 
     def _look_through_own_sets(self) -> None:
         """Where writes are forwarded, a wait sees its own pending Sets: move it to the epoch they will open."""
@@ -291,20 +316,49 @@ class Streams:
                     if opener is not None and own and self.relation(wait.place, opener) == "sure":
                         wait.epoch = epoch
 
-    def _add(self, history: History, epoch: Epoch, place: Place, amount: int) -> None:
-        history.adds.append((place, amount, epoch.number))
+    def _change(self, history: History, place: Place, how: str, amount: int) -> None:
+        epoch = history.epochs[-1]
+        before, history.final = history.final, APPLY[how](history.final, amount)
+        if how == SET or (how == XOR and history.cell.slot in self._awaited):
+            self._open(history, history.final).openers.append(place)
+            history.sets.append(place)
+            return
+        if epoch.kind not in ("", how):
+            epoch = self._open(history, before)
+            epoch.by_kind = True
+        epoch.kind = how
+        if epoch.by_kind:
+            epoch.openers.append(place)
+        history.updates.append((place, amount, epoch))
         tally = epoch.tallies.get(place[0])
         if tally is None:
             tally = epoch.tallies[place[0]] = Tally()
         tally.indexes.append(place[1])
         tally.amounts.append(amount)
 
+    @cached_property
+    def _awaited(self) -> frozenset[int]:
+        """The cells, by slot, that somebody waits for: there bits that are turned over are as good as set.
+
+        Which way that moves a cell depends on what it holds, so it has to be ordered with all else.
+        """
+        footer = self.trace.footer
+        events = (*self.trace.events, *(() if footer is None else footer.pending))
+        return frozenset(_cell(event).slot for event in events if event.op.kind in WAITING)
+
+    def _open(self, history: History, base: int) -> Epoch:
+        """Begin the next epoch of a cell; who begins it ends the last."""
+        epoch = Epoch(self._next_epoch(), history.cell.slot, base)
+        history.epochs[-1].closers = epoch.openers
+        history.epochs.append(epoch)
+        return epoch
+
     def _history(self, cell: Cell) -> History:
         history = self.histories.get(cell.slot)
         if history is None:
             layout = self.trace.header.world.layouts[cell.signal]
-            start = Epoch(self._next_epoch(), cell.slot, layout.start, None)  # type: ignore[union-attr]
-            history = self.histories[cell.slot] = History(cell, [start])
+            value: int = layout.start  # type: ignore[union-attr]
+            history = self.histories[cell.slot] = History(cell, [Epoch(self._next_epoch(), cell.slot, value)], value)
         return history
 
     def _next_epoch(self) -> int:

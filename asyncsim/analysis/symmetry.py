@@ -30,6 +30,8 @@ def is_rotation(streams: Streams, syncs: Sequence[Sequence[Sync]]) -> bool:
     actors = len(syncs)
     if actors < 2 or any(actor.wire or actor.depth for actor in streams.actors):  # noqa: PLR2004 - one has no neighbour
         return False
+    if any(sync.combine for own in syncs for sync in own):
+        return False  # what their cells begin with would have to be alike, too
     slots: _Renaming = {}
     epochs: _Renaming = {}
     for actor, own in enumerate(syncs):

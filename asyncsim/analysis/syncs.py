@@ -31,8 +31,9 @@ class Sync:
         slot: the cell that it waits for or changes; -1 for none.
         guard: of a wait, the epochs in which it may pass, with their goals.
         epoch: what it adds to, or opens.
-        credits: how much it adds; less than 0 only where some wait on the cell is read downwards.
-        opens: whether it is a Set.
+        credits: how much it adds; less than 0 only where some wait on the cell is read downwards. Else an operand.
+        combine: how it changes the cell, if it neither sets it nor adds to it: the name of an update.
+        opens: whether it begins an epoch: it is a Set, or the first of its kind may be.
         needs: what other tasks must have done.
         landings: the steps of its landings that others need and that may be held up, in their order.
         signal: the landing that changes the cell, if it does not do so itself.
@@ -47,6 +48,7 @@ class Sync:
     guard: tuple[tuple[int, Goal], ...] | None = None
     epoch: int = -1
     credits: int = 0
+    combine: str = ""
     opens: bool = False
     needs: tuple[Place, ...] = ()
     landings: tuple[Place, ...] = ()
@@ -107,7 +109,7 @@ def synchronising(streams: Streams, guards: Guards, edges: Edges, dependants: De
                 if step in dependants and (step in held_up or step in changes):
                     sync.landings += (step,)
             if (change := changes.get(sync.signal or place)) is not None:
-                sync.slot, sync.epoch, sync.credits, sync.opens = change
+                sync.slot, sync.epoch, sync.credits, sync.combine, sync.opens = change
             sync.stops = sync.guard is not None or bool(sync.needs) or place in held_up
             sync.changes = sync.epoch >= 0 or bool(sync.landings)
             if sync.stops or sync.changes or place in watched:
@@ -116,17 +118,21 @@ def synchronising(streams: Streams, guards: Guards, edges: Edges, dependants: De
     return syncs
 
 
-def _changes(streams: Streams) -> dict[Place, tuple[int, int, int, bool]]:
-    """Return what lets a wait go on: the cell, the epoch, how much is added to it, and whether it is a Set."""
-    found: dict[Place, tuple[int, int, int, bool]] = {}
+def _changes(streams: Streams) -> dict[Place, tuple[int, int, int, str, bool]]:
+    """Return what lets a wait go on: the cell, the epoch, how it is changed by how much, and whether that begins it."""
+    found: dict[Place, tuple[int, int, int, str, bool]] = {}
     for slot, history in streams.histories.items():
         downwards = history.is_read_downwards
-        for place, amount, epoch in history.adds:
-            if amount > 0 or (amount < 0 and downwards):
-                found[place] = (slot, epoch, amount, False)
+        for place, amount, epoch in history.updates:
+            if not epoch.is_sum:
+                found[place] = (slot, epoch.number, amount, epoch.kind, epoch.by_kind)
+            elif amount > 0 or (amount < 0 and downwards):
+                found[place] = (slot, epoch.number, amount, "", epoch.by_kind)
+            elif epoch.by_kind:
+                found[place] = (slot, epoch.number, 0, "", True)
         for opened in history.epochs:
-            if opened.opener is not None:
-                found[opened.opener] = (slot, opened.number, 0, True)
+            if opened.opener is not None and not opened.by_kind:
+                found[opened.opener] = (slot, opened.number, 0, "", True)
     return found
 
 

@@ -8,7 +8,7 @@ from asyncsim.machine.arguments import change_of, check_condition, no_cell, said
 from asyncsim.machine.operation import operation
 from asyncsim.machine.parent import Parent
 from asyncsim.trace.cells import AND, ATOMIC_ADD, MAX, MIN, OR, SET, XOR
-from asyncsim.trace.kinds import ATOMIC, COMPARE_EXCHANGE, READ_CELL, TEST
+from asyncsim.trace.kinds import ARRIVE, ATOMIC, COMPARE_EXCHANGE, READ_CELL, TEST
 from asyncsim.trace.op import Op, SyncOp
 from asyncsim.trace.region import Cell, Condition
 
@@ -169,6 +169,34 @@ class Atomics(Parent):
             update=SET, operand=value,
         )  # fmt: skip
         return held
+
+    @operation
+    def arrive(
+        self, cell: Cell, *, of: int, order: Both | None = None, scope: Scope | None = None
+    ) -> Generator[Op, Any, bool]:
+        """Add 1 to a cell of any rank, and say whether that makes it `of`: whether this is the last of so many.
+
+        So a program shows that it looks at nothing else of what the cell held. With `fetch_add` the whole value has to
+        be the same in every schedule for one run to decide.
+
+        Args:
+            cell: ``signal[...]`` or ``signal.at(peer)[...]``.
+            of: how many arrive, together with what the cell held before them.
+            order: as for `fetch_add`.
+            scope: as for `fetch_add`.
+
+        Raises:
+            MisuseError: it is no cell of this run, or does not hold `of`, or there is no such `order` or `scope`.
+
+        """
+        rank = self._home
+        last = change_of(rank, ARRIVE, cell, of, SET, self._world) - 1
+        ordered, scoped = said(rank, ARRIVE, cell, order, scope)
+        held: int = yield SyncOp(
+            self.actor, ARRIVE, (), cell, "Eq", last, call=self._number, order=ordered, scope=scoped, update=ATOMIC_ADD,
+            operand=1,
+        )  # fmt: skip
+        return held == last
 
     def _atomic(  # noqa: PLR0913, PLR0917 - what an atomic is given
         self, name: str, cell: Cell, how: str, value: int, order: str | None, scope: str | None

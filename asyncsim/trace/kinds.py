@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LOAD, STORE, REMOTE_LOAD, REMOTE_STORE, GET, PUT = "load", "store", "remote_load", "remote_store", "get", "put"
 NOTIFY, WAIT, TEST, PUT_SIGNAL, POLL = "notify", "wait", "test", "put_signal", "poll"
-READ_CELL, ATOMIC, COMPARE_EXCHANGE = "read", "atomic", "compare_exchange"
+READ_CELL, ATOMIC, COMPARE_EXCHANGE, ARRIVE = "read", "atomic", "compare_exchange", "arrive"
 FENCE, QUIET = "fence", "quiet"
 START, JOIN, SYNC = "start", "join", "sync"
 FETCH, LAND = "fetch", "land"
@@ -157,6 +157,10 @@ def _compared(value: int, op: Operands) -> tuple[int, int]:
     return (APPLY[op.update](value, op.operand) if COMPARE[op.how](value, op.amount) else value), value
 
 
+def _arrived(value: int, op: Operands) -> tuple[int, int]:
+    return APPLY[op.update](value, op.operand), value
+
+
 def _tested(value: int, op: Operands) -> tuple[int, bool]:
     return value, COMPARE[op.how](value, op.amount)
 
@@ -211,6 +215,10 @@ KINDS = {
         ),
         Kind(
             name=COMPARE_EXCHANGE, cell=BOTH, effect=_compared, result=True, done=("exchanged",), group="notify",
+            orders=_SYNCHRONISES, amount="need", flags=("update",),
+        ),
+        Kind(
+            name=ARRIVE, cell=BOTH, effect=_arrived, result=True, joint="at", done=("arrived",), group="notify",
             orders=_SYNCHRONISES, amount="need", flags=("update",),
         ),
         Kind(name=POLL, touches=(Touch(mode=READ),), may_block=True, done=("polled",), group="load"),

@@ -177,7 +177,9 @@ def test_a_further_row_is_analysed(made_up):
 
 
 def test_a_further_row_is_judged_under_every_memory_model(made_up):
-    assert made_up["verdicts"] == {memory: ["PROVED", "REFUTED"] for memory in ("sc", "ldst", "nic")}
+    # Of a result no theorem speaks where writes land late: there all executions are run.
+    decided = {"sc": "PROVED", "ldst": "EXHAUSTED", "nic": "EXHAUSTED"}
+    assert made_up["verdicts"] == {memory: [verdict, "REFUTED"] for memory, verdict in decided.items()}
 
 
 def test_a_search_tells_the_orders_of_a_further_row_apart(made_up):

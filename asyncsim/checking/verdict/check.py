@@ -28,6 +28,7 @@ from asyncsim.checking.verdict.report import (
 )
 from asyncsim.checking.verdict.state import CheckState
 from asyncsim.checking.verdict.suspects import SHRINK_STEPS, SuspectWitnesses
+from asyncsim.checking.verdict.tickets import ByCases
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import Blocking, simulate
 from asyncsim.schedulers.table import make
@@ -149,6 +150,7 @@ class _Check:
         self.writer = writer
         self.engine = engine
         self.later_calls = ""
+        self.cases = 0
         self.judge = judge = Judge(case)
         self.outside = OutsideState(case.kernel)
         self.outside_reported = False
@@ -164,10 +166,12 @@ class _Check:
             analysis = self._analysed("analysis", reference, fair)
             # What a run shows by itself is taken from the fair one: another may show what a race did to it.
             of_fair = analysis if reference is fair else self._analysed("analysis of the fair run", fair, fair)
+            self.cases = 0 if analysis.clean else await ByCases(self.judge, state).prove(reference)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(state.where) from None  # there is nothing to report yet
-        unconfirmed = [suspect for suspect in analysis.findings if suspect.kind in ORDER_FINDINGS]
-        if unconfirmed or not analysis.applies:
+        clean = analysis.clean or self.cases > 0
+        unconfirmed = [] if clean else [suspect for suspect in analysis.findings if suspect.kind in ORDER_FINDINGS]
+        if unconfirmed or not (analysis.applies or clean):
             self.judge.set_fair_run(fair)
         try:
             scope = ""
@@ -182,13 +186,13 @@ class _Check:
                     withdraw_benign(state.findings)
                 if reference is not fair and not state.refuted:
                     await self._add_failures_of(reference, analysis)
-                sound = analysis.clean and reference.ending == COMPLETE
-                if sound and not state.findings:
+                sound = clean and reference.ending == COMPLETE
+                if sound and not (state.findings or self.cases):
                     self.later_calls = DeterminismProbe(self.judge, state, self.outside).probe(reference)
                 if sound:
                     self._report_outside()
                 proved = sound and not state.findings
-                scope = proof_scope(reference) if proved else await self.fallback.explore(reference, fair)
+                scope = proof_scope(reference, self.cases) if proved else await self.fallback.explore(reference, fair)
                 self._report_outside()
             except KeyboardInterrupt:
                 state.interrupt()
@@ -206,14 +210,14 @@ class _Check:
             PROVED if proved else EXHAUSTED if self.fallback.exhausted and not self.outside.changed else SURVIVED
         )
         verdict = REFUTED if harmful else unless_harmful
-        outside = [f"outside the theory: {reason}" for reason in analysis.reasons]
+        outside = [] if self.cases else [f"outside the theory: {reason}" for reason in analysis.reasons]
         return Report(
             self.case, verdict, scope or f"{runs} {state.where}".rstrip(), harmful + rest,
             outside + self.judge.notes(reference) + unawaited_signals(reference) + state.notes,
             schedules=state.schedules, steps=len(reference.choices), interrupted=state.interrupted,
             one_run=not self.fallback.explored and not state.interrupted, explanation=explanation(analysis),
             later_calls=self.later_calls if verdict == PROVED else "",
-            proof=(reference.recorded, analysis) if verdict == PROVED else None,
+            proof=(reference.recorded, analysis) if verdict == PROVED and not self.cases else None,
             late_words=says_late_words(reference.recorded.events),
         )  # fmt: skip
 

@@ -140,11 +140,19 @@ def explanation(analysis: Analysis) -> list[str]:
     return [f"must-happen-before by {how}", *map(str, analysis.cells)]
 
 
-def proof_scope(reference: Run) -> str:
-    """Return what a proof rests on, and for what it holds."""
-    steps = f"one run of {len(reference.choices)} steps"
+def proof_scope(reference: Run, cases: int = 0) -> str:
+    """Return what a proof rests on, and for what it holds.
+
+    Args:
+        reference: the run.
+        cases: how many runs decide together, one for each of those who can arrive last; 0: one run decides.
+
+    """
+    decides = f"one run of {len(reference.choices)} steps decides"
+    if cases:
+        decides = f"{cases} runs, one for each that can arrive last, decide"
     streams = stream_condition(len(stream_plan(reference)))
-    return f"{steps} decides for every schedule of {_case_limits(reference.case)}{streams}"
+    return f"{decides} for every schedule of {_case_limits(reference.case)}{streams}"
 
 
 def stream_condition(runs: int) -> str:

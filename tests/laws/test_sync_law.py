@@ -1,0 +1,133 @@
+"""The law of the analysis for waits anywhere, steps of a wait and an update, and atomics with results.
+
+(a) Where nothing is flagged and no result is open, the reported races are exactly the pairs that can meet, all runs
+end alike, and leave the same in all cells. (b) A proved program has one final state, with everything that any
+operation gave. (c) What is said does not depend on the run. (d) With any rule taken out, that is noticed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sync_law import campaign, check, check_cases, said_of, same, table
+from sync_programs import FAMILIES, PROTOCOLS, SOUPS, TICKETS, program_number
+from sync_runs import made
+
+import asyncsim.analysis.analyse
+import asyncsim.analysis.order
+import asyncsim.analysis.precede
+import asyncsim.analysis.signals
+import asyncsim.analysis.steady
+from asyncsim.analysis.analyse import analyse
+from asyncsim.analysis.precede import precedes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
+    from sync_toy import Program
+
+ORDINARY, THOROUGH = 100, 20_000
+SEEDS = (0, 1, 2)
+FLOORS = {"racy": 0.3, "proved": 0.35, "hangs": 0.25, "midstream": 0.12, "open": 0.2}
+"""Shares of the programs: with fewer of a kind, the law would say little."""
+
+
+def test_the_law(pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]) -> None:
+    """The programs come from a seeded generator, as many of each family."""
+    each = THOROUGH if pytestconfig.getoption("--thorough") else ORDINARY
+    counts, wrong = campaign(range(each), FAMILIES, program_number, SEEDS)
+    with capsys.disabled():
+        if pytestconfig.getoption("capture") == "no":
+            print(table(counts))  # noqa: T201 - asked for with -s
+    assert not wrong, "\n".join(wrong)
+    every: Counter[str] = sum(counts.values(), Counter())
+    for what, floor in FLOORS.items():
+        assert every[what] >= floor * every["programs"], f"only {every[what]} of {every['programs']}: {what}"
+    # An analysis that flags everything would pass (a) and (b).
+    assert every["needless"] <= 0.1 * every["programs"]
+    assert sum(counts[family]["needless"] for family in PROTOCOLS) <= 0.03 * len(PROTOCOLS) * each
+
+
+def test_the_law_of_cases(pytestconfig: pytest.Config) -> None:
+    """What a run for each of who can arrive last proves is so; and nearly all that is so is proved."""
+    total = THOROUGH if pytestconfig.getoption("--thorough") else 3 * ORDINARY
+    counts: Counter[tuple[bool, bool, bool]] = Counter()
+    for number in range(total):
+        program = program_number(TICKETS, number)
+        answer = proved, unique, _ = check_cases(program)
+        assert unique or not proved, program
+        counts[answer] += 1
+    assert counts[True, True, True] >= 0.2 * total, counts
+    assert counts[False, True, True] <= 0.01 * total, counts
+
+
+def test_the_law_of_cases_notices_a_missing_edge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the edges between arrivals no answer is known; with a false one, wrong programs are proved."""
+    monkeypatch.setattr(asyncsim.analysis.analyse, "undetermined_tests", nothing)
+    monkeypatch.setattr(asyncsim.analysis.analyse, "races", nothing)
+    assert any(proved and not unique for proved, unique, _ in map(check_cases, _tickets(300)))
+
+
+def _tickets(total: int) -> Iterator[Program]:
+    return (program_number(TICKETS, number) for number in range(total))
+
+
+def test_the_machine_makes_the_same_runs() -> None:
+    """Of all families: what ranks do by their methods is what the oracle plays; the analysis says the same of both."""
+    for family in FAMILIES:
+        for number in range(8):
+            program = program_number(family, number)
+            _, said, _ = check(program, SEEDS[:1])
+            trace, _ = made(program, number)
+            assert same(said_of(analyse(trace)), said), program
+
+
+def nothing(*_: Any) -> Iterator[Any]:
+    """Stand in for a rule that finds nothing."""
+    return iter(())
+
+
+def never(*_: Any) -> bool:
+    """Stand in for a rule that says no."""
+    return False
+
+
+def executes(order: Any, threat: Any, wait: Any) -> bool:
+    """Stand in for S2 with "the wait executes" where it must say "the wait is reached"."""
+    return precedes(order, threat, wait) or precedes(order, wait, threat)
+
+
+def observed(streams: Any, order: Any, wait: Any, epoch: Any) -> tuple[int, int]:
+    """Stand in for what an operation can see, with what it saw in this run."""
+    value = wait.event.have
+    return value, value
+
+
+@pytest.mark.parametrize(
+    ("place", "rule", "instead", "family"),
+    [
+        (asyncsim.analysis.analyse, "signal_races", nothing, "R0 wait and set"),
+        (asyncsim.analysis.signals, "_of_two_kinds", nothing, "R3 kinds of updates"),
+        (asyncsim.analysis.signals, "threats", nothing, "R1 both directions"),
+        (asyncsim.analysis.steady, "strictly_ordered", executes, "P8 window"),
+        (asyncsim.analysis.analyse, "unstable_waits", nothing, "P5 bits"),
+        (asyncsim.analysis.steady, "may_turn_false", never, "P5 bits"),
+        (asyncsim.analysis.steady, "can_hold", never, "R4 all of it"),
+        (asyncsim.analysis.order, "_grow", never, "R0 wait and set"),
+        (asyncsim.analysis.analyse, "undetermined_tests", nothing, "P7 exchange"),
+        (asyncsim.analysis.steady, "extent", observed, "P6 fetch_add"),
+    ],
+)
+def test_the_law_notices_a_missing_rule(
+    monkeypatch: pytest.MonkeyPatch, place: ModuleType, rule: str, instead: Any, family: str
+) -> None:
+    """With any rule of the analysis taken out, a few hundred programs suffice to find it wrong."""
+    monkeypatch.setattr(place, rule, instead)
+    assert any(check(program_number(family, number), SEEDS[:2])[2] for number in range(1500))
+
+
+def test_all_families_are_drawn() -> None:
+    assert len(FAMILIES) == len(SOUPS) + len(PROTOCOLS) + 1
