@@ -23,7 +23,7 @@ from asyncsim.trace.cells import UNSTABLE
 from asyncsim.trace.conflict import present_accesses
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import COMPLETE
-from asyncsim.trace.kinds import EXCHANGING, POLLING, SIGNALLING, STARTING
+from asyncsim.trace.kinds import ARRIVE, ATOMIC, COMPARE_EXCHANGE, EXCHANGING, POLLING, SIGNALLING, STARTING
 from asyncsim.trace.region import ADD, READ, WRITE
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from asyncsim.trace.region import Region
 
 FORMAT = "asyncsim certificate 1"
+_KNOWN = frozenset({ARRIVE, ATOMIC, COMPARE_EXCHANGE})
 _TELLING = SIGNALLING | STARTING
 """Comparisons that more credits can make false."""
 
@@ -50,8 +51,8 @@ def certificate(trace: Trace, analysis: Analysis) -> list[str]:
         analysis: what was said of it.
 
     Raises:
-        MisuseError: there is none: the analysis found something, the run did not complete, it polls data, it exchanges
-            what cells hold, or the kernel was edited.
+        MisuseError: there is none: the analysis found something, the run did not complete, it polls data, it has an
+            operation that the checker does not know, or the kernel was edited.
 
     """
     if trace.header.edits:
@@ -63,8 +64,9 @@ def certificate(trace: Trace, analysis: Analysis) -> list[str]:
         raise MisuseError("only a complete run in which the analysis found nothing has a certificate")
     if any(event.op.kind in POLLING for event in trace.events):
         raise MisuseError("it polls data, and a certificate says nothing of what a predicate accepts")
-    if any(event.op.kind in EXCHANGING for event in trace.events):
-        raise MisuseError("it reads and changes cells in one step, and a certificate knows sums and Sets alone")
+    strange = next((event.op.kind for event in trace.events if event.op.kind in EXCHANGING - _KNOWN), None)
+    if strange is not None:
+        raise MisuseError(f"of what reads and changes a cell in one step a certificate knows no {strange!r}")
     if trace.header.world.mixed:
         raise MisuseError("windows of different dtypes share memory; a certificate knows one size of element a window")
     return certificate_lines(streams, *order_of(streams))
@@ -140,7 +142,7 @@ class _Writer:
             name: value
             for name, value in (
                 ("amount", op.amount), ("consume", op.consume), ("relaxed", op.relaxed), ("late", op.late),
-                ("link", op.link),
+                ("link", op.link), ("update", op.update), ("operand", op.operand), ("result", op.result),
             )
             if value
         }  # fmt: skip
@@ -219,6 +221,7 @@ def _enabling(streams: Streams) -> list[list[int]]:
             index
             for index, event in enumerate(stream)
             if event.op.kind in _TELLING
+            or event.op.update
             or (event.op.consume and (event.op.amount < 0 or _slot(event.op) in downwards))
             or (number, index) in sources
         ]
@@ -270,18 +273,22 @@ def _cells(streams: Streams) -> Iterator[Place]:
             place for wait in history.waits for place in history.against(wait.sign)
             if streams.relation(wait.place, place) == "free"
         }  # fmt: skip
-        if history.sets or history.tests or always or _is_tight(history):
+        results = history.tests or any(wait.event.op.result for wait in history.waits)
+        if len(history.epochs) > 1 or results or always or not history.is_sum or _is_tight(history):
             yield from changes
         yield from free
         yield from (test.place for test in history.tests)
         for wait in history.waits:
-            if history.sets or free or wait.way == ALWAYS or wait.event.op.how in UNSTABLE:
+            plain = len(history.epochs) == 1 and history.is_sum and not wait.event.op.result
+            if not plain or free or wait.way == ALWAYS or wait.event.op.how in UNSTABLE:
                 yield wait.place
 
 
 def _is_tight(history: History) -> bool:
     """Say whether all adds of an epoch together, or all subtractions, would leave the cell's range."""
     for epoch in history.epochs:
+        if not epoch.is_sum:
+            continue
         amounts = [amount for tally in epoch.tallies.values() for amount in tally.amounts]
         low, high = (epoch.base + sum(amount for amount in amounts if amount * sign > 0) for sign in (-1, 1))
         if low < history.cell.low or high > history.cell.high:

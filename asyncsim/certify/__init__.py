@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from asyncsim.certify.conditions import (
     answers_are_constant,
     cells_keep_to_their_range,
+    kinds_are_ordered,
     sets_are_ordered,
     threats_are_ordered,
     waits_are_stable,
@@ -101,6 +102,7 @@ def certify(lines: Iterable[str]) -> Certified:
 
 CHECKS: tuple[Callable[[Proof], None], ...] = (
     sets_are_ordered,
+    kinds_are_ordered,
     threats_are_ordered,
     waits_are_stable,
     answers_are_constant,

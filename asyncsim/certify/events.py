@@ -20,15 +20,19 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from asyncsim.certify.cells import ADDS, SET, UPDATES
 from asyncsim.certify.reading import LARGEST, RejectedError, UnreadableError
 
 MODELS = {"sc": (False, True, True), "ldst": (True, True, True), "nic": (True, False, False)}
 """Effects land late; an actor sees its own pending writes; its writes to one place land in order."""
-READ, WRITE, ADD, SET = "read", "write", "add", "Set"
+READ, WRITE, ADD = "read", "write", "add"
 COMPARISONS = ("Eq", "Ne", "Gt", "Ge", "Lt", "Le")
 LOADS, STORES, COPIES = ("load", "remote_load"), ("store", "remote_store"), ("get", "put", "put_signal")
 PUTS = ("put", "put_signal")
 SIGNALLING, LINKED = ("notify", "put_signal"), ("start", "join", "sync")
+ATOMIC, COMPARING = "atomic", ("wait", "test", "compare_exchange", "arrive")
+GIVES = {"test": "answer", "arrive": "answer", "read": "value", ATOMIC: "value", "compare_exchange": "value"}
+"""What the program gets of what never stands."""
 RANK, AFTER_STORES = "rank", "stores"
 """The link of a quiet of all streams of a rank; of a notify that lands after what its actor stored, and no put."""
 ALL, OWN, PEERS = "all", "own", "peers"
@@ -71,8 +75,10 @@ class Event:
         cell: what it compares or changes; -1 for none.
         how: a comparison.
         amount: what it compares with.
-        change: what it adds to the cell, or...
-        sets: ... puts there.
+        update: how it changes the cell: by the name of an update; empty if it does not.
+        change: what it adds to the cell, puts there, or combines with what is there.
+        sets: it puts that there, whatever was there before.
+        gives: what its program gets: "answer" of the comparison, or the "value" that the cell held.
         queued: a signal behind a copy, which its own actor sees no earlier than others.
         step: its place in the run.
 
@@ -88,15 +94,12 @@ class Event:
     cell: int = -1
     how: str = ""
     amount: int = 0
+    update: str = ""
     change: int = 0
     sets: bool = False
+    gives: str = ""
     queued: bool = False
     step: int = -1
-
-    @property
-    def changes(self) -> bool:
-        """Whether it changes its cell."""
-        return self.sets or self.change != 0
 
     def __str__(self) -> str:
         at = self.issue or self
@@ -111,6 +114,7 @@ class Program:
         signals: the landings at a cell, by actor and cell, in the order of issue.
         quiets: the indexes of each actor's quiets.
         rank_quiets: the quiets of whole ranks.
+        awaited: the cells that some wait is on.
 
     """
 
@@ -132,6 +136,7 @@ class Program:
         self.signals: dict[tuple[int, int], list[Event]] = defaultdict(list)
         self.quiets: list[list[int]] = [[] for _ in streams]
         self.rank_quiets: list[Event] = []
+        self.awaited: set[int] = set()
         self._room = MOST
         for number, stream in enumerate(streams):
             walk = _Walk(self, number, stream["rank"])
@@ -189,11 +194,18 @@ class _Walk:
         accesses = [self._access(*access) for access in op.get("access", ())]
         if not _makes_sense(op, [access.mode for access in accesses]) or cell >= len(program.cells):
             raise RejectedError(f"{event} makes no sense")
+        if program.late and _is_sc_alone(op):
+            raise RejectedError(f"{event} is certified under sc alone: no theorem speaks of it where writes land late")
+        event.gives = "value" if op.get("result") else GIVES.get(kind, "")
+        if kind == "wait":
+            program.awaited.add(cell)
         self._order(event, op)
         if not program.late or kind in (*LOADS, "wait", "test"):
             event.accesses = accesses
-            if kind in SIGNALLING:
-                event.change, event.sets = amount, event.how == SET
+            if kind in SIGNALLING or kind == ATOMIC:
+                event.update, event.change, event.sets = event.how, amount, event.how == SET
+            elif op.get("update"):
+                event.update, event.change = op["update"], op.get("operand", 0)
             return
         landings = self._copy(event, accesses, late=op.get("late", False)) if accesses else []
         if kind in STORES or any(access.eyes == OWN for access in event.accesses):
@@ -207,7 +219,7 @@ class _Walk:
     def _order(self, event: Event, op: dict[str, Any]) -> None:
         program = self.program
         if op.get("consume"):
-            event.change = -event.amount
+            event.update, event.change = ADDS, -event.amount
             if program.late and program.place_order:  # it acts at once, and must not overtake
                 program.need(event, [other for other in program.signals[self.number, event.cell] if other.sets])
         elif event.kind == "quiet":
@@ -275,8 +287,9 @@ class _Walk:
         program, cell, sets = self.program, issue.cell, issue.how == SET
         release = issue.kind == "notify" and not op.get("relaxed")
         landing = Event(
-            len(program.threads), 0, self.rank, "land", issue, [issue], cell=cell, change=issue.amount, sets=sets
-        )
+            len(program.threads), 0, self.rank, "land", issue, [issue], cell=cell, update=issue.how,
+            change=issue.amount, sets=sets,
+        )  # fmt: skip
         program.threads.append([landing])
         program.need(landing, data)  # L1
         if release:  # L4
@@ -333,12 +346,29 @@ def _makes_sense(op: dict[str, Any], modes: list[str]) -> bool:
     elif kind in COPIES:
         fits = modes[:-1] == [READ] or (len(modes) == 1 and not late)
     else:
-        fits = not modes and kind in ("notify", "wait", "test", "fence", "quiet", *LINKED)
+        fits = not modes and kind in ("notify", "wait", "fence", "quiet", *GIVES, *LINKED)
     link = op.get("link", "")
     linked = bool(link) if kind in LINKED else link in ("", _WORDS.get(kind, ""))
-    known = ("AtomicAdd", SET) if kind in SIGNALLING else COMPARISONS if kind in ("wait", "test") else ("",)
-    placed = (how != "") == (op.get("cell", -1) >= 0) and (kind == "wait" or not op.get("consume"))
-    return fits and how in known and placed and linked and (link != AFTER_STORES or op.get("relaxed", False))
+    known = tuple(UPDATES) if kind in (*SIGNALLING, ATOMIC) else COMPARISONS if kind in COMPARING else ("",)
+    placed = (how != "" or kind == "read") == (op.get("cell", -1) >= 0) and (kind == "wait" or not op.get("consume"))
+    fits = fits and how in known and placed and linked and (link != AFTER_STORES or op.get("relaxed", False))
+    return fits and _updates_fit(op)
+
+
+def _updates_fit(op: dict[str, Any]) -> bool:
+    """Say whether an operation changes its cell, and has a result, as one of its kind may."""
+    kind, update = op["kind"], op.get("update", "")
+    wanted = {"compare_exchange": (SET,), "arrive": (ADDS,), "wait": ("", *UPDATES)}.get(kind, ("",))
+    alone = not update or not op.get("consume")
+    operand = bool(update) or not op.get("operand")
+    return update in wanted and alone and operand and (kind == "wait" or not op.get("result"))
+
+
+def _is_sc_alone(op: dict[str, Any]) -> bool:
+    """Say whether an operation is more than a sum, a Set, a plain wait or a test."""
+    plain = op["kind"] not in GIVES or op["kind"] == "test"
+    more = op.get("update") or op.get("result") or op.get("how", "") in UPDATES.keys() - {ADDS, SET}
+    return not plain or bool(more)
 
 
 _WORDS = {"quiet": RANK, "notify": AFTER_STORES}

@@ -7,29 +7,17 @@ from bisect import bisect_left
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+from asyncsim.certify.cells import Epoch, can_pass, fold, passes, take, values
 from asyncsim.certify.reading import LARGEST, RejectedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from asyncsim.certify.events import Event, Program
     from asyncsim.certify.reading import Lines
 
-COMPARE: dict[str, Callable[[int, int], bool]] = {
-    "Eq": operator.eq, "Ne": operator.ne, "Gt": operator.gt, "Ge": operator.ge, "Lt": operator.lt, "Le": operator.le,
-}  # fmt: skip
-
-
 DOWN, ALWAYS = "down", "always"
 """How a wait can be read: what is taken away are its credits; it is true whatever comes."""
-
-
-class Epoch(NamedTuple):
-    """The life of a cell from one Set to the next, in the order of the run: what it starts with, and what is added."""
-
-    base: int
-    opener: Event | None
-    adds: list[Event]
 
 
 class Cut(NamedTuple):
@@ -55,12 +43,12 @@ class Cut(NamedTuple):
 
 
 class Window(NamedTuple):
-    """An epoch that can be current while a wait is pending, and the least and most that the wait can see in it."""
+    """An epoch that can be current while a wait is pending; what the wait is sure of in it, and what else can come."""
 
     number: int
     epoch: Epoch
-    low: int
-    high: int
+    sure: int
+    come: list[Event]
 
 
 class Proof:
@@ -78,7 +66,7 @@ class Proof:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.run: list[Event] = []
-        self.history = [[Epoch(start, None, [])] for _, start, _, _ in program.cells]
+        self.history = [[Epoch(start)] for _, start, _, _ in program.cells]
         self.epochs: dict[Event, set[int]] = {}
         self.ways: dict[Event, str] = {}
         self.cuts: dict[int, list[tuple[int, Cut]]] = defaultdict(list)
@@ -126,86 +114,73 @@ class Proof:
         Changes of others against its direction count as in the run: S2 sees that they are ordered with the wait.
         """
         if (wait, number) not in self._sure:
-            value, _, adds = self.history[wait.cell][number]
-            for add in adds:
+            epoch, sign = self.history[wait.cell][number], self.sign(wait)
+            sure = []
+            for add in epoch.adds:
                 relation = self.relation(wait, add)
-                against = add.change * self.sign(wait) < 0
+                against = epoch.opposes(add, sign)
                 if relation == "sure" or (relation == "free" and against and add.step < wait.step):
-                    value += add.change
-            self._sure[wait, number] = value
+                    sure.append(add)
+            self._sure[wait, number] = fold(epoch.kind, epoch.base, sure)
         return self._sure[wait, number]
 
     def free(self, wait: Event, epoch: Epoch) -> list[Event]:
         """Return the credits of an epoch of which the wait does not know whether they have come."""
         sign = self.sign(wait)
-        return [add for add in epoch.adds if add.change * sign > 0 and self.relation(wait, add) == "free"]
+        return [add for add in epoch.adds if epoch.helps(add, sign) and self.relation(wait, add) == "free"]
 
     def current(self, wait: Event) -> Iterator[Window]:
-        """Yield the epochs that can be current while a wait is pending, from what is sure to all credits that can come.
+        """Yield the epochs that can be current while a wait is pending, with what is sure and what can come.
 
         Without cuts all can be, with all credits.
         """
-        cut, sign = self.hold_of(wait), self.sign(wait)
+        cut = self.hold_of(wait)
         for number, epoch in self.open(wait):
-            sure = self.sure(wait, number)
-            most = sum(add.change for add in self.free(wait, epoch) if cut is None or cut.has(add))
-            yield Window(number, epoch, *(sure, sure + most)[::sign])
+            come = [add for add in self.free(wait, epoch) if cut is None or cut.has(add)]
+            yield Window(number, epoch, self.sure(wait, number), come)
 
     def open(self, wait: Event) -> Iterator[tuple[int, Epoch]]:
         """Yield the epochs that can be current while a wait is pending, with their numbers."""
         cut, epochs = self.hold_of(wait), self.history[wait.cell]
         for number, epoch in enumerate(epochs):
-            opener = epoch.opener
-            own = opener is not None and self.relation(wait, opener) == "sure"
-            if opener is not None and not own and cut is not None and not cut.has(opener):
-                continue  # it has not begun
-            closer = epochs[number + 1].opener if number + 1 < len(epochs) else None
-            if closer is not None:
-                over = self.hold_of(closer)
-                if self.relation(wait, closer) == "sure" or (over and over.positions[wait.thread] < wait.index):
-                    continue  # it is over before the wait is reached
-            yield number, epoch
+            if cut is not None and not self.has_begun(wait, epoch, cut):
+                continue
+            closers = epochs[number + 1].openers if number + 1 < len(epochs) else []
+            if not any(self._is_over(wait, closer) for closer in closers):
+                yield number, epoch
+
+    def has_begun(self, wait: Event, epoch: Epoch, cut: Cut) -> bool:
+        """Say whether an epoch has begun on a cut, in the eyes of a wait."""
+        begins = (self.relation(wait, opener) == "sure" or cut.has(opener) for opener in epoch.openers)
+        return not epoch.openers or any(begins)
+
+    def _is_over(self, wait: Event, closer: Event) -> bool:
+        """Say whether what ends an epoch has come whenever the wait is reached."""
+        over = self.hold_of(closer)
+        return self.relation(wait, closer) == "sure" or (over is not None and over.positions[wait.thread] < wait.index)
 
     def extent(self, wait: Event, epoch: Epoch) -> tuple[int, int]:
         """Return the least and the most that a pending wait, or a test, can see in an epoch, whatever its direction."""
         cut = self.hold_of(wait)
-        low = high = epoch.base
+        surely: list[Event] = []
+        maybe: list[Event] = []
         for add in epoch.adds:
             relation = self.relation(wait, add)
             if relation == "after" or (relation == "free" and cut is not None and not cut.has(add)):
                 continue
-            surely = relation == "sure" or self.before_reaching(add, wait)
-            low += add.change if surely else min(add.change, 0)
-            high += add.change if surely else max(add.change, 0)
+            (surely if relation == "sure" or self.before_reaching(add, wait) else maybe).append(add)
+        low = high = fold(epoch.kind, epoch.base, surely)
+        if epoch.sums:
+            return low + sum(min(add.change, 0) for add in maybe), high + sum(max(add.change, 0) for add in maybe)
+        if any(not epoch.way(add) for add in maybe):
+            return tuple(self.program.cells[wait.cell][2:])  # whatever it can hold
+        low, high = sorted((low, fold(epoch.kind, high, maybe)))
         return low, high
 
     def before_reaching(self, x: Event, y: Event) -> bool:
         """Say whether y cannot even be next, with all that it needs, while x has not happened."""
         cut = self.hold_of(x)
         return cut is not None and not (cut.positions[y.thread] >= y.index and all(cut.has(other) for other in y.needs))
-
-
-def passes(wait: Event, value: int) -> bool:
-    """Say whether a wait or test is true of a value.
-
-    Args:
-        wait: a wait or a test.
-        value: of its cell.
-
-    """
-    return COMPARE[wait.how](value, wait.amount)
-
-
-def values(wait: Event, low: int, high: int) -> list[int]:
-    """Return `low`, `high`, and the values between them where the comparison can change.
-
-    Args:
-        wait: a wait or a test.
-        low: the least.
-        high: the most.
-
-    """
-    return sorted({low, high, *(wait.amount + n for n in (-1, 0, 1) if low < wait.amount + n < high)})
 
 
 def replay(proof: Proof, run: Sequence[tuple[int, int]]) -> None:
@@ -236,12 +211,12 @@ def _take(proof: Proof, event: Event) -> None:
         raise RejectedError(f"the run takes {event} before what it needs")
     if event.kind == "wait" and not passes(event, seen(proof, event)):
         raise RejectedError(f"the run takes {event} where it has to wait")
+    if event.kind == "compare_exchange" and not passes(event, seen(proof, event)):
+        event.update, event.change = "", 0  # it fails, and is a read
     event.step = len(proof.run)
     proof.run.append(event)
-    if event.sets:
-        proof.history[event.cell].append(Epoch(event.change, event, []))
-    elif event.change:
-        proof.history[event.cell][-1].adds.append(event)
+    if event.update:
+        take(proof.history[event.cell], event, awaited=event.cell in proof.program.awaited)
 
 
 def is_due(event: Event) -> bool:
@@ -257,8 +232,7 @@ def seen(proof: Proof, wait: Event) -> int:
         wait: a wait or a test.
 
     """
-    base, _, adds = proof.history[wait.cell][-1]
-    value = base + sum(add.change for add in adds)
+    value = proof.history[wait.cell][-1].value
     for own in proof.program.signals[wait.thread, wait.cell] if proof.program.forwarding else ():
         if own.issue is not None and own.step < 0 <= own.issue.step and not own.queued:
             value = own.change if own.sets else value + own.change
@@ -377,14 +351,20 @@ def is_open(proof: Proof, wait: Event, cut: Cut) -> bool:
     epochs = proof.history[wait.cell]
     if proof.ways.get(wait) == ALWAYS:
         return True
-    sign = proof.sign(wait)
     for number in proof.epochs.get(wait, ()) if len(epochs) > 1 else (0,):
-        opener, sure = epochs[number].opener, proof.sure(wait, number)
-        ends = sorted((sure, sign * LARGEST))
-        enough = [value for value in values(wait, *ends)[::sign] if abs(value) < LARGEST and passes(wait, value)]
-        begun = opener is None or proof.relation(wait, opener) == "sure" or cut.has(opener)
-        if begun and enough:
-            come = sum(add.change for add in proof.free(wait, epochs[number]) if cut.has(add))
-            if sign * (sure + come) >= sign * enough[0]:
+        epoch = epochs[number]
+        if proof.has_begun(wait, epoch, cut):
+            come = [add for add in proof.free(wait, epoch) if cut.has(add)]
+            if _can_have_passed(proof, wait, Window(number, epoch, proof.sure(wait, number), come)):
                 return True
     return False
+
+
+def _can_have_passed(proof: Proof, wait: Event, window: Window) -> bool:
+    """Say whether a wait can pass before, or as soon as, all of these credits have come: the more, the sooner."""
+    sure, sign = window.sure, proof.sign(wait)
+    if not window.epoch.sums:
+        return can_pass(wait, window.epoch.kind, sure, window.come)
+    ends = sorted((sure, sign * LARGEST))
+    enough = [value for value in values(wait, *ends)[::sign] if abs(value) < LARGEST and passes(wait, value)]
+    return bool(enough) and sign * (sure + sum(add.change for add in window.come)) >= sign * enough[0]

@@ -27,7 +27,7 @@ LARGEST = 1 << 64
 
 _OP = {
     "kind": str, "access": [(int, str, [int])], "cell": int, "how": str, "amount": int,
-    "consume": bool, "relaxed": bool, "late": bool, "link": str,
+    "consume": bool, "relaxed": bool, "late": bool, "link": str, "update": str, "operand": int, "result": bool,
 }  # fmt: skip
 """An access: a window, read, write or add, and where its spans of bytes begin and end."""
 _OPTIONAL = _OP.keys() - {"kind"}

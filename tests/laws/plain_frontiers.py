@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from asyncsim.trace.cells import APPLY
+
 if TYPE_CHECKING:
     from asyncsim.analysis.edges import Edges
     from asyncsim.analysis.guards import Guards
@@ -38,15 +40,20 @@ def _may_happen(streams: Streams, guards: Guards, edges: Edges, place: Place, at
         goal = goals.get(epoch.number)
         if goal is None:
             continue
-        opener = epoch.opener
-        is_open = opener is None or goal.is_open or at[opener[0]] > opener[1]
+        is_open = not epoch.openers or goal.is_open or any(at[actor] > index for actor, index in epoch.openers)
         sign = -1 if goal.down else 1
-        come = sum(
-            sign * amount
-            for (actor, index), amount, number in history.adds
-            if number == epoch.number and sign * amount > 0 and at[actor] > index
+        come = [
+            amount
+            for (actor, index), amount, of in history.updates
+            if of is epoch and at[actor] > index
             and (goal.without is None or streams.issue((actor, index))[0] != goal.without or streams.is_queued(actor))
-        )  # fmt: skip
-        if is_open and come >= goal.credits:
+        ]  # fmt: skip
+        enough = sum(max(sign * amount, 0) for amount in come) >= goal.credits
+        if goal.reached is not None:
+            value = epoch.base
+            for amount in come:
+                value = APPLY[epoch.kind](value, amount)
+            enough = goal.reached.holds(value)
+        if is_open and enough:
             return True
     return False

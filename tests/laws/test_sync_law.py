@@ -11,9 +11,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from plain_frontiers import furthest
 from sync_law import campaign, check, check_cases, said_of, same, table
 from sync_programs import FAMILIES, PROTOCOLS, SOUPS, TICKETS, program_number
-from sync_runs import made
+from sync_runs import made, played
 
 import asyncsim.analysis.analyse
 import asyncsim.analysis.order
@@ -21,7 +22,9 @@ import asyncsim.analysis.precede
 import asyncsim.analysis.signals
 import asyncsim.analysis.steady
 from asyncsim.analysis.analyse import analyse
+from asyncsim.analysis.order import order_of
 from asyncsim.analysis.precede import precedes
+from asyncsim.analysis.streams import Streams
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,6 +130,19 @@ def test_the_law_notices_a_missing_rule(
     """With any rule of the analysis taken out, a few hundred programs suffice to find it wrong."""
     monkeypatch.setattr(place, rule, instead)
     assert any(check(program_number(family, number), SEEDS[:2])[2] for number in range(1500))
+
+
+def test_frontiers_are_what_they_are_defined_to_be() -> None:
+    """A pass finds all frontiers of an actor at once: each is as far as the others get while it is held."""
+    for family in FAMILIES:
+        for number in range(12):
+            trace, _ = played(program_number(family, number), number)
+            streams = Streams(trace)
+            order, guards = order_of(streams, "frontiers")
+            for actor, stream in enumerate(streams.events):
+                for index in range(len(stream)):
+                    reached = [order.reach(actor, index, other) for other in range(len(streams.events))]
+                    assert furthest(streams, guards, order.edges, (actor, index)) == reached
 
 
 def test_all_families_are_drawn() -> None:
