@@ -106,11 +106,23 @@ class Epoch:
         return self._direction
 
     def opposes(self, amount: int, sign: int) -> bool:
-        """Say whether an update by this amount can move the cell against a direction; of an epoch that is complete."""
+        """Say whether an update can move the cell against a direction; of an epoch that is complete.
+
+        Args:
+            amount: of the update, one of this epoch.
+            sign: 1: upwards; -1: downwards.
+
+        """
         return (amount if self.is_sum else self.direction) * sign < 0 or not (self.is_sum or self.direction)
 
     def helps(self, amount: int, sign: int) -> bool:
-        """Say whether an update by this amount moves the cell in a direction; of an epoch that is complete."""
+        """Say whether an update moves the cell in a direction, if at all; of an epoch that is complete.
+
+        Args:
+            amount: of the update, one of this epoch.
+            sign: 1: upwards; -1: downwards.
+
+        """
         return (amount if self.is_sum else self.direction) * sign > 0
 
     def against(self, sign: int) -> list[tuple[Place, int]]:

@@ -6,24 +6,16 @@ Inside an epoch all updates are of one kind, and commute. Of sums only how much 
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from asyncsim.certify.updates import ADDS, COMPARE, SET, UPDATES, XOR
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from asyncsim.certify.events import Event
-
-COMPARE: dict[str, Callable[[int, int], bool]] = {
-    "Eq": operator.eq, "Ne": operator.ne, "Gt": operator.gt, "Ge": operator.ge, "Lt": operator.lt, "Le": operator.le,
-}  # fmt: skip
-ADDS, SET, XOR = "AtomicAdd", "Set", "Xor"
-UPDATES: dict[str, Callable[[int, int], int]] = {
-    ADDS: operator.add, SET: lambda _, value: value, "Or": operator.or_, "And": operator.and_, XOR: operator.xor,
-    "Max": max, "Min": min,
-}  # fmt: skip
 
 
 @dataclass(slots=True, eq=False)
@@ -72,11 +64,23 @@ class Epoch:
         return 0
 
     def helps(self, update: Event, sign: int) -> bool:
-        """Say whether an update can only bring the cell in a direction."""
+        """Say whether an update can only bring the cell in a direction.
+
+        Args:
+            update: of this epoch.
+            sign: 1: upwards; -1: downwards.
+
+        """
         return self.way(update) == sign
 
     def opposes(self, update: Event, sign: int) -> bool:
-        """Say whether an update can take the cell against a direction; one that adds nothing does not."""
+        """Say whether an update can take the cell against a direction; one that adds nothing does not.
+
+        Args:
+            update: of this epoch.
+            sign: 1: upwards; -1: downwards.
+
+        """
         return self.way(update) != sign and not (self.sums and not update.change)
 
 

@@ -158,6 +158,9 @@ def value_is_constant(proof: Proof, event: Event) -> None:
         proof: the run and its cuts.
         event: a read, an atomic, or a wait with a result.
 
+    Raises:
+        RejectedError: it can differ.
+
     """
     seen: set[int] = set()
     for _, epoch in proof.open(event):

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from asyncsim.certify.cells import ADDS, SET, UPDATES
 from asyncsim.certify.reading import LARGEST, RejectedError, UnreadableError
+from asyncsim.certify.updates import ADDS, SET, UPDATES
 
 MODELS = {"sc": (False, True, True), "ldst": (True, True, True), "nic": (True, False, False)}
 """Effects land late; an actor sees its own pending writes; its writes to one place land in order."""

@@ -150,7 +150,14 @@ class Proof:
                 yield number, epoch
 
     def has_begun(self, wait: Event, epoch: Epoch, cut: Cut) -> bool:
-        """Say whether an epoch has begun on a cut, in the eyes of a wait."""
+        """Say whether an epoch has begun on a cut, in the eyes of a wait.
+
+        Args:
+            wait: on the cell.
+            epoch: of that cell.
+            cut: what has happened at most.
+
+        """
         begins = (self.relation(wait, opener) == "sure" or cut.has(opener) for opener in epoch.openers)
         return not epoch.openers or any(begins)
 
@@ -173,7 +180,8 @@ class Proof:
         if epoch.sums:
             return low + sum(min(add.change, 0) for add in maybe), high + sum(max(add.change, 0) for add in maybe)
         if any(not epoch.way(add) for add in maybe):
-            return tuple(self.program.cells[wait.cell][2:])  # whatever it can hold
+            _, _, lowest, highest = self.program.cells[wait.cell]
+            return lowest, highest
         low, high = sorted((low, fold(epoch.kind, high, maybe)))
         return low, high
 
