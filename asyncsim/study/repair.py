@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from asyncsim.analysis.analyse import ORDER_FINDINGS, analyse
 from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.verdict.check import check
-from asyncsim.checking.verdict.models import AUTO, LATE
+from asyncsim.checking.verdict.models import AUTO
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.study.additions import additions, barriers
@@ -123,7 +123,7 @@ async def repair(report: Report, *, memory: str = "") -> Repairs:
         return Repairs(note="what is wrong is not the order of operations, which is all that is looked at")
     try:
         source = Source(report.case.kernel)
-        models = ("sc", *LATE) if memory == AUTO and report.late_words else (report.case.memory,)
+        models = ("sc", *report.models_said) if memory == AUTO else (report.case.memory,)
         return await _Search(report.case, source, ordered, models).run()
     except UnreadableError as error:
         return Repairs(note=f"none was looked for: {error}")

@@ -123,24 +123,40 @@ def _old_reads(text: str) -> dict[tuple[str, int], int]:
     return found
 
 
-def says_late_words(events: Sequence[Event]) -> bool:
-    """Say whether the author's own words tell when something is there: put, non-blocking, relaxed, fence, quiet.
+def models_said(events: Sequence[Event]) -> tuple[str, ...]:
+    """Return the memory models besides ``sc`` that the author's own words belong to, those of copies first.
 
-    Under ``sc`` they mean nothing. What a composite says inside is not its caller's word.
+    Put, put with signal, non-blocking and quiet are words of memory where writes land late: ``ldst`` and ``nic``. An
+    order or a scope is a word of ``gpu``. A relaxed notify and a fence are words of both: of ``gpu`` where an order or
+    a scope is said as well. Under ``sc`` all of them mean nothing. What a composite says inside is not its caller's
+    word.
 
     Args:
         events: of one recorded run, under any model.
 
     """
     if isinstance(events, Columns):
-        steps = events.steps
         own = np.array([len(at) < 2 for _, at in events.wheres], bool)  # noqa: PLR2004 - a second line is a composite's
-        said = among(_LATE_KINDS)[steps.kind] | (steps.flags & (LATE | RELAXED) > 0)
-        return bool(own[steps.where[said]].any())
-    return any(
-        (event.op.kind in _LATE_KINDS or event.op.late or event.op.relaxed) and len(event.at) < 2  # noqa: PLR2004
-        for event in events
-    )
+        steps = events.steps
+
+        def said(kinds: frozenset[str], flags: int) -> bool:
+            steps_said = among(kinds)[steps.kind] | (steps.flags & flags > 0)
+            return bool(own[steps.where[steps_said]].any())
+
+        copies, shared = said(_COPIES, LATE), said(FENCING, RELAXED)
+        scoped = any(_says_scope(events[step]) for step in events.saying)
+    else:
+        ours = [event for event in events if len(event.at) < 2]  # noqa: PLR2004 - as above
+        copies = any(event.op.kind in _COPIES or event.op.late for event in ours)
+        shared = any(event.op.kind in FENCING or event.op.relaxed for event in ours)
+        scoped = any(map(_says_scope, ours))
+    late = LATE_MODELS if copies or (shared and not scoped) else ()
+    return (*late, "gpu") if scoped else late
 
 
-_LATE_KINDS = PUTTING | FENCING | QUIETING
+def _says_scope(event: Event) -> bool:
+    return len(event.at) < 2 and bool(event.op.order or event.op.scope)  # noqa: PLR2004 - as above
+
+
+LATE_MODELS = ("ldst", "nic")
+_COPIES = PUTTING | QUIETING

@@ -9,7 +9,7 @@ from played import CELL, KNOWN, ROW, Played, only
 from asyncsim import Signal, Window, check, kernel
 from asyncsim.collectives.allgather import allgather
 from asyncsim.trace.columns import Columns
-from asyncsim.trace.late import says_late_words
+from asyncsim.trace.late import models_said
 
 SAID = {
     "put": lambda rank, row, cell: rank.put(row.at(1)[0], 7),
@@ -26,12 +26,20 @@ UNSAID = {
 }
 
 
-@pytest.mark.parametrize("word", [*SAID, *UNSAID])
+SCOPED = {
+    "scoped notify": lambda rank, row, cell: rank.notify(cell.at(1)[0], scope="rank"),
+    "relaxed read": lambda rank, row, cell: rank.read(cell.at(1)[0], order="relaxed"),
+    "acquire fence": lambda rank, row, cell: rank.fence(order="acquire"),
+}
+
+
+@pytest.mark.parametrize("word", [*SAID, *UNSAID, *SCOPED])
 @pytest.mark.parametrize("model", ["sc", "nic"])
 def test_words_of_when_things_land_are_known_by_their_run(word, model):
-    events = Played(only(0, {**SAID, **UNSAID}[word]), [KNOWN, CELL], model=model).events
-    assert says_late_words(events) == (word in SAID)
-    assert says_late_words(Columns.of(events)) == (word in SAID)
+    events = Played(only(0, {**SAID, **UNSAID, **SCOPED}[word]), [KNOWN, CELL], model=model).events
+    models = ("ldst", "nic") if word in SAID else ("gpu",) if word in SCOPED else ()
+    assert models_said(events) == models
+    assert models_said(Columns.of(events)) == models
 
 
 @pytest.mark.parametrize(
@@ -55,5 +63,30 @@ def test_what_a_composite_says_is_not_its_callers_word():
     rows, signal = Window("rows", ("P", 3), np.int32), Signal("signal", ("P", 1))
     events = Played(gather, [rows, signal]).events
     assert any(event.op.kind == "put" for event in events)
-    assert not says_late_words(events)
-    assert not says_late_words(Columns.of(events))
+    assert not models_said(events)
+    assert not models_said(Columns.of(events))
+
+
+def test_where_an_order_is_said_relaxed_and_fence_are_words_of_gpu():
+    async def push(rank, row, cell):
+        await rank.fence(order="release")
+        await rank.notify(cell.at(1)[0], order="relaxed")
+
+    events = Played(only(0, push), [KNOWN, CELL]).events
+    assert models_said(events) == models_said(Columns.of(events)) == ("gpu",)
+
+
+def test_a_kernel_is_judged_under_gpu_where_it_says_an_order():
+    @kernel(memory=[ROW, CELL], inputs=lambda P, call, rng: [0] * P, golden=lambda xs: [7] * len(xs))
+    async def push(rank, _, row, cell):
+        peer = 1 - rank.id
+        await rank.store(row.at(peer)[0], 7)
+        await rank.notify(cell.at(peer)[0])
+        await rank.wait(cell[0] >= 1, order="relaxed")
+        return await rank.load(row[0])
+
+    assert check(push, ranks=2, calls=1, memory="sc").verdict == "PROVED"
+    report = check(push, ranks=2, calls=1)
+    assert (report.verdict, report.models) == ("REFUTED", ("gpu",))
+    notes = check(push, ranks=2, calls=1, memory="sc").notes
+    assert any("try --memory gpu" in each for each in notes)

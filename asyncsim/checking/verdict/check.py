@@ -22,7 +22,7 @@ from asyncsim.checking.verdict.report import (
     Report,
     count_benign_races,
     explanation,
-    late_words_note,
+    models_note,
     proof_scope,
     validate_races,
 )
@@ -35,7 +35,7 @@ from asyncsim.schedulers.table import make
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import COMPLETE
 from asyncsim.trace.finding import EXHAUSTED, PROVED, REFUTED, SURVIVED
-from asyncsim.trace.late import says_late_words
+from asyncsim.trace.late import models_said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -119,7 +119,7 @@ async def check(  # noqa: PLR0913 - each is a choice of the user's
         report = await check_under_each_model(judge)
     else:
         report = await judge(memory)
-        report.notes += late_words_note(report)
+        report.notes += models_note(report)
     report.seconds = time.perf_counter() - started
     return report
 
@@ -218,7 +218,7 @@ class _Check:
             one_run=not self.fallback.explored and not state.interrupted, explanation=explanation(analysis),
             later_calls=self.later_calls if verdict == PROVED else "",
             proof=(reference.recorded, analysis) if verdict == PROVED and not self.cases else None,
-            late_words=says_late_words(reference.recorded.events),
+            models_said=models_said(reference.recorded.events),
         )  # fmt: skip
 
     async def _references(self, scheduler: str) -> tuple[Run, Run]:

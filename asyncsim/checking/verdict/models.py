@@ -1,8 +1,8 @@
 """The default memory model: under which models a kernel is judged follows from its operations.
 
 A kernel that stores, loads, notifies and waits is judged under ``sc``. One that says when writes land (put, a put
-with signal, non-blocking, relaxed, fence, quiet) is made for memory that is late: it is judged under ``sc``,
-``ldst`` and ``nic``, and proved if it is proved under each of them.
+with signal, non-blocking, relaxed, fence, quiet) is judged under ``ldst`` and ``nic``, too, and one that says an order
+or a scope under ``gpu``: see `asyncsim.trace.late.models_said`. It is proved if it is proved under each of them.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ if TYPE_CHECKING:
     from asyncsim.checking.verdict.report import Report
 
 AUTO = "auto"
-LATE = ("ldst", "nic")
-"""The models under which a kernel with words for late memory is judged, too; the strongest first."""
 
 
 async def check_under_each_model(judge: Callable[[str], Awaitable[Report]]) -> Report:
-    """Judge a kernel under ``sc``, and under the late models if it is made for them.
+    """Judge a kernel under ``sc``, and under each model that its words belong to.
 
     The first model that refutes it, or shows that it depends on outside state, ends it; so does Ctrl-C.
 
@@ -35,7 +33,7 @@ async def check_under_each_model(judge: Callable[[str], Awaitable[Report]]) -> R
 
     """
     reports = [await judge("sc")]
-    for model in LATE if reports[0].late_words else ():
+    for model in reports[0].models_said:
         if reports[-1].refuted or reports[-1].interrupted or _has_hidden_state(reports[-1]):
             break
         reports.append(await judge(model))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from asyncsim.checking.verdict.induction import stream_plan
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.finding import ATOMIC, PROVED, RACE, REFUTED, SUM
-from asyncsim.trace.late import model_of
 
 if TYPE_CHECKING:
     from asyncsim.analysis.analyse import Analysis
@@ -76,7 +75,7 @@ class Report:
         proof: of PROVED, the run and what the analysis said of it: what a certificate is made of; None if it was
             judged under several memory models.
         models: the memory models that the verdict is of; by default the case's.
-        late_words: the kernel says when writes land: put, non-blocking, relaxed, fence or quiet.
+        models_said: the memory models besides ``sc`` that the words of the kernel belong to.
 
     """
 
@@ -94,7 +93,7 @@ class Report:
     later_calls: str = ""
     proof: tuple[Trace, Analysis] | None = field(default=None, repr=False, compare=False)
     models: tuple[str, ...] = ()
-    late_words: bool = False
+    models_said: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Fill in the memory model of the case, if none is named."""
@@ -160,12 +159,18 @@ def stream_condition(runs: int) -> str:
     return f", if the streams of a rank share no Python object (none shows in {runs} further schedules)" if runs else ""
 
 
-def late_words_note(report: Report) -> list[str]:
-    """Return a note that what the kernel says of landings means nothing under ``sc``; none if it says nothing."""
-    if model_of(report.case.memory).late or not report.late_words:
+def models_note(report: Report) -> list[str]:
+    """Return a note that words of the kernel mean nothing under ``sc``; none if it says none of them."""
+    if report.case.memory != "sc" or not report.models_said:
         return []
-    words = "put, non-blocking, relaxed, fence and quiet"
-    return [f"what this kernel says of when things land ({words}) means nothing under sc; try --memory ldst"]
+    late, scoped = [model for model in report.models_said if model != "gpu"], "gpu" in report.models_said
+    notes = []
+    if late:
+        words = "put, non-blocking, relaxed, fence and quiet"
+        notes.append(f"what this kernel says of when things land ({words}) means nothing under sc; try --memory ldst")
+    if scoped:
+        notes.append("the orders and scopes that this kernel says mean nothing under sc; try --memory gpu")
+    return notes
 
 
 def exhaustion_scope(explored: ExhaustiveResult, case: Case) -> str:
