@@ -62,10 +62,10 @@ async def explored(case, told_of):
     return done.complete, found
 
 
-def test_exploration_under_sc_reaches_what_the_oracle_does(request):
+def test_exploration_under_sc_reaches_what_the_oracle_does(programs_of):
     async def every():
         wrong = []
-        for number in range(THOROUGH if request.config.getoption("--thorough") else ORDINARY):
+        for number in range(programs_of(ORDINARY, THOROUGH)):
             rng = random.Random(f"valued {number}")  # noqa: S311 - not for secrets
             programs = draw(rng, 8, actors=rng.choice((2, 2, 3)))
             case = case_of(programs)
@@ -86,10 +86,12 @@ def seen_in(case, programs, run):
 
 
 @pytest.mark.parametrize("memory", ["ldst", "nic"])
-def test_exploration_reaches_every_end_where_writes_land_late(memory, request):
+def test_exploration_reaches_every_end_where_writes_land_late(memory, programs_of):
+    total = programs_of(ORDINARY, THOROUGH) // 4
+
     async def every():
         wrong, judged = [], 0
-        for number in range((THOROUGH if request.config.getoption("--thorough") else ORDINARY) // 4):
+        for number in range(total):
             programs = draw(random.Random(f"late {number}"), 6)  # noqa: S311 - not for secrets
             case = case_of(programs, memory)
             all_ends = await every_end(case, LIMIT)
@@ -105,12 +107,12 @@ def test_exploration_reaches_every_end_where_writes_land_late(memory, request):
 
     wrong, judged = trio.run(every)
     assert not wrong
-    assert judged > ORDINARY // 16
+    assert judged > total // 4
 
 
 @pytest.mark.parametrize("memory", ["sc", "ldst", "nic"])
-def test_engines_replays_and_files_tell_the_same_run(memory, request):
-    for number in range(400 if request.config.getoption("--thorough") else 60):
+def test_engines_replays_and_files_tell_the_same_run(memory, programs_of):
+    for number in range(programs_of(60, 400)):
         case = case_of(draw(random.Random(f"same {number}"), 9), memory)  # noqa: S311 - not for secrets
         text = [_text(simulate(case, Random(number), record="same", engine=engine)) for engine in ("trio", "direct")]
         assert text[0] == text[1]
