@@ -18,6 +18,7 @@ ONLY_TAKEN = "monotone: it is only subtracted from"
 SELF_CLEANING = "self-cleaning: only the actor that waits subtracts from it"
 COUNTED_DOWN = "counted down: only the actor that waits adds to it"
 EPOCHS = "epochs by ordered Sets"
+KINDS = "updates that are no sums, each in its order with those of other kinds and with the waits that they may undo"
 ORDERED = "subtractions by others, each ordered with every wait"
 EITHER_WAY = "waits for more and for less: changes by others against a wait are ordered with it, or never matter to it"
 OUTSIDE = "outside the theory"
@@ -71,6 +72,8 @@ def classes_of(streams: Streams, flags: Iterable[Suspect], undetermined: Iterabl
 def _class(streams: Streams, history: History) -> str:
     if history.sets:
         return EPOCHS
+    if not history.is_sum:
+        return KINDS
     if not history.against(1):
         return MONOTONE
     if not history.against(-1):

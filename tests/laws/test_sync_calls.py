@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 from sync_programs import PROTOCOLS, program_number
@@ -13,13 +14,17 @@ from sync_toy import parse
 from asyncsim.analysis.analyse import analyse
 from asyncsim.analysis.repeat import beyond
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 ORDINARY, THOROUGH = 60, 2_000
 MOST = 5
 """So many calls a claim is held against."""
 
 
-def test_no_claim_is_wrong(pytestconfig: pytest.Config) -> None:
-    each = THOROUGH if pytestconfig.getoption("--thorough") else ORDINARY
+@pytest.mark.law
+def test_no_claim_is_wrong(programs_of: Callable[[int, int], int]) -> None:
+    each = programs_of(ORDINARY, THOROUGH)
     told: Counter[str] = Counter()
     wrong = []
     for family in PROTOCOLS:

@@ -18,6 +18,8 @@ from asyncsim.machine.case import Case
 from asyncsim.trace.finding import RACE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sync_toy import Program
 
 ORDINARY, THOROUGH = 25, 20_000
@@ -47,8 +49,9 @@ async def mistakes_of(program: Program, sums: Counter[str]) -> list[str]:
     return mistakes
 
 
-def test_the_law(pytestconfig: pytest.Config) -> None:
-    each = THOROUGH if pytestconfig.getoption("--thorough") else ORDINARY
+@pytest.mark.law
+def test_the_law(programs_of: Callable[[int, int], int]) -> None:
+    each = programs_of(ORDINARY, THOROUGH)
     sums: Counter[str] = Counter()
     wrong = []
 

@@ -27,7 +27,7 @@ from asyncsim.analysis.precede import precedes
 from asyncsim.analysis.streams import Streams
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import ModuleType
 
     from sync_toy import Program
@@ -38,9 +38,12 @@ FLOORS = {"racy": 0.3, "proved": 0.35, "hangs": 0.25, "midstream": 0.12, "open":
 """Shares of the programs: with fewer of a kind, the law would say little."""
 
 
-def test_the_law(pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.law
+def test_the_law(
+    programs_of: Callable[[int, int], int], pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The programs come from a seeded generator, as many of each family."""
-    each = THOROUGH if pytestconfig.getoption("--thorough") else ORDINARY
+    each = programs_of(ORDINARY, THOROUGH)
     counts, wrong = campaign(range(each), FAMILIES, program_number, SEEDS)
     with capsys.disabled():
         if pytestconfig.getoption("capture") == "no":
@@ -54,9 +57,10 @@ def test_the_law(pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]
     assert sum(counts[family]["needless"] for family in PROTOCOLS) <= 0.03 * len(PROTOCOLS) * each
 
 
-def test_the_law_of_cases(pytestconfig: pytest.Config) -> None:
+@pytest.mark.law
+def test_the_law_of_cases(programs_of: Callable[[int, int], int]) -> None:
     """What a run for each of who can arrive last proves is so; and nearly all that is so is proved."""
-    total = THOROUGH if pytestconfig.getoption("--thorough") else 3 * ORDINARY
+    total = programs_of(3 * ORDINARY, THOROUGH)
     counts: Counter[tuple[bool, bool, bool]] = Counter()
     for number in range(total):
         program = program_number(TICKETS, number)

@@ -324,6 +324,31 @@ def _spoil(actors: Streams, rng: random.Random) -> None:
         ops[at] = replace(op, operand=op.operand + rng.choice((-1, 1)))
 
 
+def another(program: Program, rng: random.Random) -> Program:
+    """Return a program with one operation another one, of as many: for whoever claims the one to be the other."""
+    actors = [list(ops) for ops in program.actors]
+    actor = rng.choice([number for number, ops in enumerate(actors) if ops])
+    ops = actors[actor]
+    at = rng.randrange(len(ops))
+    op = ops[at]
+    if rng.random() < 0.25 and at + 1 < len(ops):
+        ops[at], ops[at + 1] = ops[at + 1], op
+    elif op.data:
+        ops[at] = replace(op, data=rng.choice((LOAD, STORE)), place=rng.randrange(len(program.elements)))
+    elif op.how and rng.random() < 0.5:
+        value = op.value + rng.choice((-1, 1))
+        ops[at] = (
+            replace(op, value=value) if op.always or op.is_cas else replace(op, value=value, how=rng.choice(SYMBOLS))
+        )
+    elif op.update and not (op.always or op.is_cas):
+        ops[at] = rng.choice(
+            (replace(op, operand=op.operand + rng.choice((-1, 1))), replace(op, update=rng.choice(UPDATES)))
+        )
+    else:
+        ops[at] = replace(op, place=(op.place + 1) % len(program.cells))
+    return replace(program, actors=tuple(map(tuple, actors)))
+
+
 def random_program(family: str, rng: random.Random) -> Program:
     """Draw a program of this family."""
     if family == TICKETS:

@@ -67,7 +67,8 @@ class ByCases:
 
         """
         trace = reference.recorded
-        if model_of(self._case.memory).late or reference.ending != COMPLETE:
+        model = model_of(self._case.memory)
+        if model.late or model.scoped or reference.ending != COMPLETE:
             return 0
         if not any(event.op.kind == ARRIVE for event in trace.events):
             return 0
