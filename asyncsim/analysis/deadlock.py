@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from asyncsim.analysis.lost import changes_of, loss_of, value_after
-from asyncsim.trace.cells import ADDING, COMPARE, RISING, SYMBOLS
+from asyncsim.trace.cells import ADDING, APPLY, COMPARE, RISING, SYMBOLS
 from asyncsim.trace.conflict import present_accesses
 from asyncsim.trace.finding import Finding, Side
-from asyncsim.trace.kinds import EFFECTS, JOINING, LANDING, MEETING, POLLING, QUIETING, SIGNALLING, WAITING
+from asyncsim.trace.kinds import JOINING, LANDING, MEETING, POLLING, QUIETING, WAITING
+from asyncsim.trace.op import change_by
 from asyncsim.trace.region import READ, WRITE, spans_overlap
 
 if TYPE_CHECKING:
@@ -283,12 +284,13 @@ def _memory(event: Event) -> str | None:
 def _helps(wait: Event, event: Event) -> bool:
     """Say whether an operation brings a cell nearer to what a wait waits for."""
     op, cell = event.op, wait.op.cell
-    if op.cell is None or cell is None or op.cell.slot != cell.slot or not (op.kind in SIGNALLING or op.consume):
+    change = change_by(op)
+    if op.cell is None or cell is None or op.cell.slot != cell.slot or op.kind in LANDING or change is None:
         return False
     have, how = wait.have or 0, wait.op.how
-    if op.how not in ADDING and not op.consume:
-        return COMPARE[how](EFFECTS[op.kind](have, op)[0], wait.op.amount)
-    gain = -op.amount if op.consume else op.amount
+    update, gain = change
+    if update not in ADDING:
+        return COMPARE[how](APPLY[update](have, gain), wait.op.amount)
     rising = how in RISING or (how == "Eq" and have < wait.op.amount)
     return gain != 0 if how == "Ne" else gain > 0 if rising else gain < 0
 

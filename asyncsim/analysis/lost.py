@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.cells import COMPARE, RISING, SET
-from asyncsim.trace.kinds import CHANGING
+from asyncsim.analysis.updates import change_in
+from asyncsim.trace.cells import ADDING, APPLY, COMPARE, DOWN, RISING, SET, way_of
+from asyncsim.trace.kinds import EXCHANGING, WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from asyncsim.analysis.streams import Streams
     from asyncsim.trace.event import Event
-    from asyncsim.trace.op import Op
 
 OVERSHOT, ERASED, WRAPPED, TAKEN = "overshot", "erased", "wrapped", "taken away"
 
@@ -39,17 +39,20 @@ def changes_of(streams: Streams, wait: Event) -> list[Event]:
         and event.op.cell is not None
         and cell is not None
         and event.op.cell.slot == cell.slot
-        and (event.op.consume or (event.op.kind in CHANGING and not event.op.deferred))
+        and not event.op.deferred
+        and change_in(event) is not None
     ]
     return sorted(found, key=_step)
 
 
 def value_after(event: Event) -> int:
-    """Return the cell's value after a notify or a consuming wait."""
+    """Return the cell's value after an operation that changed it."""
     have = event.have if event.have is not None else 0
-    if not event.op.consume or event.op.cell is None:
-        return have
-    return event.op.cell.wrapped(have - event.op.amount)
+    op, change = event.op, change_in(event)
+    if change is None or op.cell is None or not (op.kind in WAITING or op.kind in EXCHANGING):
+        return have  # which is what it left there
+    how, amount = change
+    return op.cell.wrapped(APPLY[how](have, amount))
 
 
 def loss_of(streams: Streams, wait: Event, changes: Sequence[Event]) -> tuple[str, Event, str] | None:
@@ -84,7 +87,9 @@ def _jump(
     wait: Event, changes: Sequence[Event], before: dict[int, int], passed: Mapping[int, int]
 ) -> tuple[str, Event, str] | None:
     """Return the last change, if it went past the one value that is waited for without stopping there."""
-    if not changes or wait.op.how != "Eq" or changes[-1].op.how == SET or _step(changes[-1]) < max(passed, default=-1):
+    if not changes or wait.op.how != "Eq" or _step(changes[-1]) < max(passed, default=-1):
+        return None
+    if _change(changes[-1])[0] == SET:
         return None
     low, high = before[id(changes[-1])], value_after(changes[-1])
     return (OVERSHOT, changes[-1], f"took it from {low} to {high}") if low < wait.op.amount < high else None
@@ -101,13 +106,12 @@ def _unseen(wait: Event, culprit: Event, passed: Mapping[int, int], changes: Seq
         return True  # nothing was seen so far, not even the start value
     if rising and passed[since] > 0:
         return True  # it saw more than it asked for
-    return any(
-        since < _step(each) < step and each is not culprit and (not rising or _raises(each.op)) for each in changes
-    )
+    return any(since < _step(each) < step and each is not culprit and (not rising or _raises(each)) for each in changes)
 
 
-def _raises(op: Op) -> bool:
-    return op.how == SET or (op.amount > 0 and not op.consume)
+def _raises(event: Event) -> bool:
+    how, amount = _change(event)
+    return amount > 0 if how in ADDING else way_of(how, amount) != DOWN
 
 
 def _passed(streams: Streams, wait: Event) -> dict[int, int]:
@@ -121,22 +125,29 @@ def _passed(streams: Streams, wait: Event) -> dict[int, int]:
 
 
 def _word(culprit: Event) -> str:
-    if culprit.op.how == SET:
+    if _change(culprit)[0] == SET:
         return ERASED
-    return OVERSHOT if _raises(culprit.op) else TAKEN
+    return OVERSHOT if _raises(culprit) else TAKEN
 
 
 def _value(start: int, changes: Iterable[Event]) -> int:
     """Return what the cell would hold after these changes, if it had no range."""
     value = start
     for event in changes:
-        op = event.op
-        value = op.amount if op.how == SET else value - op.amount if op.consume else value + op.amount
+        how, amount = _change(event)
+        value = APPLY[how](value, amount)
     return value
 
 
 def _wrapped(event: Event, value: int) -> bool:
-    return event.op.how != SET and not event.op.consume and (value_after(event) < value) != (event.op.amount < 0)
+    how, amount = _change(event)
+    return how in ADDING and not event.op.consume and (value_after(event) < value) != (amount < 0)
+
+
+def _change(event: Event) -> tuple[str, int]:
+    change = change_in(event)
+    assert change is not None  # noqa: S101 - for the type checker: only what changes the cell is asked
+    return change
 
 
 def _start(streams: Streams, wait: Event) -> int:

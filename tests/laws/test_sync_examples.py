@@ -213,3 +213,18 @@ def test_a_result_that_tells_who_was_last_is_not_proved() -> None:
 
 def test_what_the_last_one_does_can_race_with_the_rest_of_another() -> None:
     assert not proved_by_cases(parse("last c 2; ? ld x; st x || last c 2; ? ld x"))
+
+
+# What is said of a hang.
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("wait c == 0 c := 1; d += 1 || wait d >= 1; wait c == 0 c := 1", "and := 1' at toy.py:1 took it from 0 to 1"),
+    ("cas c 0 1; cas c 1 0; d += 1 || wait d >= 1; wait c == 1", "erased: rank 0's 'compare_exchange"),
+    ("c max 5; d += 1 || wait d >= 1; wait c == 4", "overshot: rank 0's 'notify cell0[0]@0 max= 5'"),
+    ("get c += 1; d += 1 || wait d >= 1; wait c == 2", "left it at 1"),
+])  # fmt: skip
+def test_a_hang_names_the_operation_that_took_the_value_away(text: str, words: str) -> None:
+    trace, _ = played(parse(text), 1)
+    (why,) = [finding.why for finding in analyse(trace).findings if finding.kind == "deadlock"]
+    assert words in why, why
