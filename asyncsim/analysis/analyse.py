@@ -110,7 +110,9 @@ def analyse(
 
     """
     if outside := beyond(trace):
-        return Analysis(list(call_mismatches(trace)), set, outside, exact=False, fast=False, cells=[])
+        streams = Streams(trace)
+        findings = [*call_mismatches(trace), *findings_of(streams, unwritten_reads(streams), FairOrder(streams, fair))]
+        return Analysis(findings, set, outside, exact=False, fast=False, cells=[])
     if order == "auto" and (compact := analyse_columns(trace, fair or trace)) is not None:
         return _analysis_of(trace, compact)
     streams = Streams(trace)

@@ -14,9 +14,13 @@ from asyncsim.trace.cells import ADDING, SET, UPDATES
 from asyncsim.trace.columns import Columns, among, done_as
 from asyncsim.trace.kinds import EXCHANGING, READ_CELL, SEEING
 from asyncsim.trace.late import model_of
+from asyncsim.trace.region import READ, spans_overlap
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from asyncsim.trace.event import Event, Trace
+    from asyncsim.trace.region import Access, Cell
 
 _RESULTS = EXCHANGING | {READ_CELL}
 _OTHER = frozenset(UPDATES) - ADDING - {SET}
@@ -30,7 +34,7 @@ def beyond(trace: Trace) -> list[str]:
 
     """
     if not model_of(trace.header.memory).late:
-        return []
+        return _written_words(trace)
     pending = () if trace.footer is None else trace.footer.pending
     events = trace.events
     if isinstance(events, Columns):
@@ -42,10 +46,34 @@ def beyond(trace: Trace) -> list[str]:
     return [f"{event.op.actor.title} does what is judged by exploration alone: '{event.op}'" for event in found[:1]]
 
 
+def _written_words(trace: Trace) -> list[str]:
+    """Return a reason if a word that a run synchronises on is also written plainly: its value is then not followed."""
+    events = trace.events
+    if isinstance(events, Columns):
+        cells: Iterable[Cell] = events.cells.values()
+        touched: Iterable[tuple[Access, ...]] = events.places
+    else:
+        cells = [event.op.cell for event in events if event.op.cell is not None and event.op.cell.region is not None]
+        touched = (event.op.accesses for event in events) if cells else ()
+    regions = {cell.slot: cell.region for cell in cells if cell.region is not None}
+    world = trace.header.world
+    for region in regions.values():
+        if any(window.dirty == "random" and window.name == world.memory_of(region.window) for window in world.windows):
+            return [f"{region} is a word, and its window holds anything at the start: exploration decides"]
+    written = (access for accesses in touched for access in accesses if access.mode != READ and not access.word)
+    for access in written if regions else ():
+        for region in regions.values():
+            if access.region.slot == region.slot and spans_overlap(access.region.spans, region.spans):
+                return [f"{region} is a word, and {access.region} is written plainly: exploration decides"]
+    return []
+
+
 def _is_beyond(event: Event) -> bool:
     op = event.op
     if op.cell is None:
         return False
+    if op.cell.region is not None:
+        return True
     if op.kind in _RESULTS or op.how in _OTHER or op.update or op.result:
         return True
     return op.kind in SEEING and op.cell.owner != op.actor.rank
@@ -59,8 +87,11 @@ def first_beyond(columns: Columns) -> int | None:
 
     """
     steps = columns.steps
+    words = [slot for slot, cell in columns.cells.items() if cell.region is not None]
     odd = among(_RESULTS)[steps.kind] | done_as(_OTHER)[steps.how]
-    if columns.cells and among(SEEING)[np.unique(steps.kind)].any():
+    if words:
+        odd |= np.isin(steps.cell, words)
+    elif columns.cells and among(SEEING)[np.unique(steps.kind)].any():
         owner = np.full(max(columns.cells) + 2, -1)
         owner[list(columns.cells)] = [cell.owner for cell in columns.cells.values()]
         rank = np.array([actor.rank for actor in columns.actors])

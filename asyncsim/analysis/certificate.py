@@ -67,6 +67,8 @@ def certificate(trace: Trace, analysis: Analysis) -> list[str]:
     strange = next((event.op.kind for event in trace.events if event.op.kind in EXCHANGING - _KNOWN), None)
     if strange is not None:
         raise MisuseError(f"of what reads and changes a cell in one step a certificate knows no {strange!r}")
+    if any(event.op.cell is not None and event.op.cell.region is not None for event in trace.events):
+        raise MisuseError("it synchronises on words of windows, and a certificate knows the cells of signals alone")
     if trace.header.world.mixed:
         raise MisuseError("windows of different dtypes share memory; a certificate knows one size of element a window")
     return certificate_lines(streams, *order_of(streams))
@@ -159,8 +161,7 @@ class _Writer:
         assert cell is not None  # noqa: S101 - for the type checker: asked for by its caller
         if cell.slot not in self._cells:
             self._cells[cell.slot] = len(self._cells)
-            start: int = self._world.layouts[cell.signal].start  # type: ignore[union-attr]  # a signal has one
-            self._cell_lines.append([cell.owner, start, cell.low, cell.high])
+            self._cell_lines.append([cell.owner, self._world.start_of(cell), cell.low, cell.high])
         return self._cells[cell.slot]
 
 

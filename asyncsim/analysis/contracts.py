@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from asyncsim.analysis.group import Suspect
 from asyncsim.trace.event import COMPLETE
+from asyncsim.trace.layout import SignalLayout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,10 +36,12 @@ def leftover_credits(streams: Streams) -> Iterator[Suspect]:
     layouts = streams.trace.header.world.layouts
     for history in streams.histories.values():
         layout = layouts[history.cell.signal]
+        if not isinstance(layout, SignalLayout):  # a word promises nothing
+            continue
         changes = [place for place, _, _ in history.updates] + history.sets
         final = history.cell.wrapped(history.final) if history.cell.wrap else history.final
-        left = final - layout.start  # type: ignore[union-attr]
-        if layout.self_cleaning and left and changes:  # type: ignore[union-attr]
+        left = final - layout.start
+        if layout.self_cleaning and left and changes:
             last = max(changes, key=lambda place: streams.event(place).step or 0)
 
             def why(_: tuple[Place, ...], left: int = left, cell: str = str(history.cell)) -> str:

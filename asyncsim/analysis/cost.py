@@ -161,7 +161,7 @@ class _Paths:
         self._before: list[int | None] = []
         self._last: dict[str, int] = {}
         self._starts: dict[str, int] = {}
-        self._layouts = {layout.name: layout for layout in trace.header.world.signals}
+        self._world = trace.header.world
         self._cells: dict[int, list[tuple[int, int | None]]] = {}
         self._writes: dict[int, int] = {}
         self._syncs: dict[str, list[str]] = {}
@@ -228,8 +228,7 @@ class _Paths:
 
     def _history(self, cell: Cell) -> list[tuple[int, int | None]]:
         """Return a cell's values, each with the change up to it that was done last; the start value has none."""
-        layout = self._layouts[cell.signal]
-        return self._cells.setdefault(cell.slot, [(layout.start, None)])
+        return self._cells.setdefault(cell.slot, [(self._world.start_of(cell), None)])
 
     def _enabler(self, op: Op) -> int | None:
         """Return what a wait had to wait for: of the changes up to the one that satisfied it, that done last."""

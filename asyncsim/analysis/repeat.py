@@ -84,6 +84,8 @@ def period_of(trace: Trace) -> Period | None:
     """
     columns = trace.events if isinstance(trace.events, Columns) else Columns.of(trace.events)
     calls = trace.header.calls
+    if any(cell.region is not None for cell in columns.cells.values()):
+        return None  # the words of a window are no cells that are counted from call to call
     steps = columns.steps
     if not len(columns) or not sums_are_exact(trace.header.world, steps) or (np.diff(steps.call) < 0).any():
         return None

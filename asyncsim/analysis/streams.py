@@ -368,8 +368,7 @@ class Streams:
     def _history(self, cell: Cell) -> History:
         history = self.histories.get(cell.slot)
         if history is None:
-            layout = self.trace.header.world.layouts[cell.signal]
-            value: int = layout.start  # type: ignore[union-attr]
+            value = self.trace.header.world.start_of(cell)
             history = self.histories[cell.slot] = History(cell, [Epoch(self._next_epoch(), cell.slot, value)], value)
         return history
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asyncsim.trace.cells import UPDATES, Change, UpdateName
+from asyncsim.trace.cells import ATOMIC_ADD, UPDATES, Change, UpdateName
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.kinds import ACQ_REL, KINDS, RELEASE, SCOPES, WORLD
 from asyncsim.trace.region import WRITE, Cell, Condition, Region
@@ -63,7 +63,7 @@ def check_condition(rank: int, what: str, condition: Condition, world: World) ->
         MisuseError: it is no condition, or on a cell of another run.
 
     """
-    if condition.__class__ is not Condition:
+    if not isinstance(condition, Condition):
         right = "; compare it, as in signal[peer] >= 1" if isinstance(condition, Cell) else ""
         raise MisuseError(
             f"rank {rank}: {what} takes a condition on a cell, signal[peer] >= 1; got {shown(condition)}{right}"
@@ -89,7 +89,7 @@ def change_of(rank: int, what: str, cell: Cell, value: Any, op: str, world: Worl
             of the signal.
 
     """
-    if cell.__class__ is not Cell or cell.world is not world:
+    if not isinstance(cell, Cell) or cell.world is not world:
         raise no_cell(rank, what, cell, "signal.at(peer)[...]")
     if op not in UPDATES:
         *most, last = UPDATES
@@ -99,6 +99,8 @@ def change_of(rank: int, what: str, cell: Cell, value: Any, op: str, world: Worl
     if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
         raise MisuseError(f"rank {rank}: {what} of {cell}: value {value!r} is no integer")
     number = int(value.__index__())
+    if op == ATOMIC_ADD and cell.region is not None and abs(number) <= cell.high - cell.low:
+        number = cell.wrapped(number)  # to subtract from a word without a sign is to add the rest
     if not cell.low <= number <= cell.high:
         raise MisuseError(f"rank {rank}: {what} of {cell}: value {number} is outside {cell.low} to {cell.high}")
     return number

@@ -8,8 +8,8 @@ from asyncsim.machine.arguments import change_of, check_condition, no_cell, said
 from asyncsim.machine.operation import operation
 from asyncsim.machine.parent import Parent
 from asyncsim.trace.cells import AND, ATOMIC_ADD, MAX, MIN, OR, SET, XOR
-from asyncsim.trace.kinds import ARRIVE, ATOMIC, COMPARE_EXCHANGE, READ_CELL, TEST
-from asyncsim.trace.op import Op, SyncOp
+from asyncsim.trace.kinds import ARRIVE, ATOMIC, CHANGING, COMPARE_EXCHANGE, READ_CELL, TEST
+from asyncsim.trace.op import Op, SyncOp, accesses_on
 from asyncsim.trace.region import Cell, Condition
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Atomics(Parent):
         """Return what a cell of any rank holds now.
 
         Args:
-            cell: ``signal[...]`` or ``signal.at(peer)[...]``.
+            cell: ``signal[...]``, ``signal.at(peer)[...]`` or a word, ``window.word[...]``.
             order: "acquire" (None) or "relaxed".
             scope: between which actors it orders: "block", "rank" or "world" (None).
 
@@ -48,7 +48,7 @@ class Atomics(Parent):
             MisuseError: it is no cell of this run, or there is no such `order` or `scope`.
 
         """
-        if cell.__class__ is not Cell or cell.world is not self._world:
+        if not isinstance(cell, Cell) or cell.world is not self._world:
             raise no_cell(self._home, READ_CELL, cell, "signal[...] or signal.at(peer)[...]")
         told = said(self._home, READ_CELL, cell, order, scope)
         held: int = yield _asking(self.actor, READ_CELL, cell, "", 0, self._number, told)
@@ -82,7 +82,7 @@ class Atomics(Parent):
         """Add to a cell of any rank, and return what it held before.
 
         Args:
-            cell: ``signal[...]`` or ``signal.at(peer)[...]``.
+            cell: ``signal[...]``, ``signal.at(peer)[...]`` or a word, ``window.word[...]``.
             value: what to add; may be negative.
             order: "acq_rel" (None), "acquire", "release" or "relaxed".
             scope: between which actors it orders: "block", "rank" or "world" (None).
@@ -149,7 +149,7 @@ class Atomics(Parent):
         """Set a cell of any rank to `value` if it holds `expected`, and return what it held before, in any case.
 
         Args:
-            cell: ``signal[...]`` or ``signal.at(peer)[...]``.
+            cell: ``signal[...]``, ``signal.at(peer)[...]`` or a word, ``window.word[...]``.
             expected: it succeeded if and only if this is what it returns.
             value: what to set.
             order: as for `fetch_add`.
@@ -165,8 +165,8 @@ class Atomics(Parent):
         value = change_of(rank, COMPARE_EXCHANGE, cell, value, SET, world)
         ordered, scoped = said(rank, COMPARE_EXCHANGE, cell, order, scope)
         held: int = yield SyncOp(
-            self.actor, COMPARE_EXCHANGE, (), cell, "Eq", expected, call=self._number, order=ordered, scope=scoped,
-            update=SET, operand=value,
+            self.actor, COMPARE_EXCHANGE, cell.changes, cell, "Eq", expected, call=self._number,
+            order=ordered, scope=scoped, update=SET, operand=value,
         )  # fmt: skip
         return held
 
@@ -193,8 +193,8 @@ class Atomics(Parent):
         last = change_of(rank, ARRIVE, cell, of, SET, self._world) - 1
         ordered, scoped = said(rank, ARRIVE, cell, order, scope)
         held: int = yield SyncOp(
-            self.actor, ARRIVE, (), cell, "Eq", last, call=self._number, order=ordered, scope=scoped, update=ATOMIC_ADD,
-            operand=1,
+            self.actor, ARRIVE, cell.changes, cell, "Eq", last, call=self._number, order=ordered, scope=scoped,
+            update=ATOMIC_ADD, operand=1,
         )  # fmt: skip
         return held == last
 
@@ -211,6 +211,7 @@ def _asking(  # noqa: PLR0913, PLR0917 - what an operation on a cell is made of
     actor: Actor, kind: str, cell: Cell, how: str, amount: int, call: int, told: tuple[str, str]
 ) -> Op:
     """Return an operation on a cell; `told`: the order and the scope that it says."""
+    accesses = accesses_on(cell, kind in CHANGING)
     if told == ("", ""):
-        return Op(actor, kind, (), cell, how, amount, call=call)
-    return SyncOp(actor, kind, (), cell, how, amount, call=call, order=told[0], scope=told[1])
+        return Op(actor, kind, accesses, cell, how, amount, call=call)
+    return SyncOp(actor, kind, accesses, cell, how, amount, call=call, order=told[0], scope=told[1])

@@ -18,7 +18,7 @@ from asyncsim.machine.arguments import change_of, check_condition, said, shown, 
 from asyncsim.trace.cells import ATOMIC_ADD
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.kinds import NOTIFY, STORES, WAIT
-from asyncsim.trace.op import Op, SyncOp
+from asyncsim.trace.op import Op, SyncOp, accesses_on
 from asyncsim.trace.region import Cell, Condition
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def notifies(  # noqa: PLR0913 - what the operations have in common
     follows, relaxed, link = False, order != "release", STORES if order == STORES else ""
     for cell in cells:
         yield Op(
-            actor, NOTIFY, (), cell, how, value, False, None, call, False, relaxed, link, deferred, follows  # noqa: FBT003
+            actor, NOTIFY, cell.changes, cell, how, value, False, None, call, False, relaxed, link, deferred, follows  # noqa: FBT003
         )  # fmt: skip
         follows = True
 
@@ -152,12 +152,13 @@ def wait_of(  # noqa: PLR0913 - what a wait is given, and who waits
     if (update, operand) == (ATOMIC_ADD, -condition.expected):
         update, operand, consume = "", 0, True
     how, expected = condition.compare, condition.expected
+    accesses = accesses_on(cell, consume or update)
     if ordered or scoped or update or value:
         return SyncOp(
-            actor, WAIT, (), cell, how, expected, bool(consume), call=call, order=ordered, scope=scoped,
+            actor, WAIT, accesses, cell, how, expected, bool(consume), call=call, order=ordered, scope=scoped,
             update=update, operand=operand, result=bool(value),
         )  # fmt: skip
-    return Op(actor, WAIT, (), cell, how, expected, bool(consume), call=call)
+    return Op(actor, WAIT, accesses, cell, how, expected, bool(consume), call=call)
 
 
 def waits(actor: Actor, conditions: Sequence[Condition], call: int, *, consume: bool) -> Generator[Op, Any, None]:
@@ -173,6 +174,7 @@ def waits(actor: Actor, conditions: Sequence[Condition], call: int, *, consume: 
     follows = False
     for it in conditions:
         yield Op(
-            actor, WAIT, (), it.cell, it.compare, it.expected, consume, None, call, False, False, "", False, follows  # noqa: FBT003
+            actor, WAIT, accesses_on(it.cell, consume), it.cell, it.compare, it.expected, consume, None, call, False,  # noqa: FBT003
+            False, "", False, follows,  # noqa: FBT003
         )  # fmt: skip
         follows = True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.trace.cells import ATOMIC_ADD, COMPARE
+from asyncsim.trace.cells import ATOMIC_ADD, COMPARE, SET
 from asyncsim.trace.guest import is_ctrl_c
 from asyncsim.trace.kinds import CARRYING, COPYING, EFFECTS, KINDS, NOTIFY, POLLING, READING, STORING, WAIT
 from asyncsim.trace.op import Op
@@ -37,13 +37,15 @@ def change_cell(memory: Memory, op: Op, cell: Cell) -> Any:  # noqa: ANN401 - by
         CellOverflow: it would leave its range, and its signal does not wrap.
 
     """
-    held = memory.cells[cell.slot]
+    held = memory.held(cell)
+    if cell.region is not None and op.how != SET:
+        memory.note_read(cell.region)
     value, result = EFFECTS[op.kind](held, op)
     if not cell.low <= value <= cell.high:
         if not cell.wrap:
             raise CellOverflow
         value = cell.wrapped(value)
-    memory.cells[cell.slot] = value
+    memory.hold(cell, value)
     return result
 
 
@@ -96,7 +98,10 @@ class Immediate:
     def passes(self, op: Op) -> bool:
         """Say whether a wait, poll or quiet can go on now."""
         if op.cell is not None:
-            return COMPARE[op.how](self._cells[op.cell.slot], op.amount)
+            try:
+                return COMPARE[op.how](self._cells[op.cell.slot], op.amount)
+            except IndexError:  # it is a word, whose number is behind those of all counters
+                return COMPARE[op.how](self._memory.held(op.cell), op.amount)
         if op.kind in POLLING:
             return satisfied(op, self.peek(op))
         return True
@@ -104,7 +109,7 @@ class Immediate:
     def seen(self, op: Op) -> int:
         """Return the value of an operation's cell, which is the same for everybody."""
         assert op.cell is not None  # noqa: S101 - for the type checker: the caller knows
-        return self._cells[op.cell.slot]
+        return self._memory.held(op.cell)
 
     def peek(self, op: Op) -> Tile:
         """Return what a poll looks at, which is the same for everybody."""
@@ -152,7 +157,7 @@ class Immediate:
     def _notify(self, op: Op) -> None:
         cell, cells = op.cell, self._cells
         assert cell is not None  # noqa: S101 - for the type checker: a notify has a cell
-        if op.how == ATOMIC_ADD:
+        if op.how == ATOMIC_ADD and cell.region is None:
             value = cells[cell.slot] + op.amount
             if cell.low <= value <= cell.high:
                 cells[cell.slot] = value
@@ -160,7 +165,7 @@ class Immediate:
         self._change(op)
 
     def _wait(self, op: Op) -> int | None:
-        return self._change(op) if op.consume or op.__class__ is not Op else None
+        return self._change(op) if op.consume or op.accesses or op.__class__ is not Op else None
 
 
 def _nothing(op: Op) -> None:

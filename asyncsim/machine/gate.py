@@ -193,7 +193,7 @@ class Gate:
 
     def _stands_by_cell(self, op: Op) -> bool:
         """Say whether nothing but its cell decides whether an operation can go on."""
-        return op.kind in WAITING and not (self._late and op.update)
+        return op.kind in WAITING and not op.accesses and not (self._late and op.update)
 
     def _make_ready(self, op: Op) -> None:
         if op.actor is self._going:

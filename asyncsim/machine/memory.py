@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from asyncsim.machine.free import check_room
+from asyncsim.trace.cells import APPLY
 from asyncsim.trace.region import ADD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from asyncsim.trace.region import Access, Region
+    from asyncsim.trace.region import Access, Cell, Region
     from asyncsim.trace.world import World
 
 Tile = np.ndarray[Any, Any]
-Deposit = tuple["Access", Tile]
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """An update of a word that may land: of what the word holds it gives what it holds next."""
+
+    cell: Cell
+    how: str
+    amount: int
+
+    def __call__(self, value: int) -> int:
+        """Return what the word holds after it."""
+        return self.cell.wrapped(APPLY[self.how](value, self.amount))
+
+
+Deposit = tuple["Access", Tile | Pending]
 """What landed, or may land: where and how, and the tile, or the piece of it that the access is for."""
 
 
@@ -78,12 +95,31 @@ class Memory:
 
     def read(self, region: Region) -> Tile:
         """Return a private copy of the region; note it if nobody wrote some element of it."""
-        if region not in self._whole and not self._is_written(region):
+        if region not in self._whole and not self._is_written(region):  # `note_read`, here without a call
             self.unwritten.append(region)
         # As `_array` says, here and below without a call: these run in every step.
         array = self.arrays[region.slot] if region.over is None else self._array(region)
         tile: Tile = array[region.index].copy()
         return tile
+
+    def held(self, cell: Cell) -> int:
+        """Return what a cell holds, of a signal or a word."""
+        region = cell.region
+        return self.cells[cell.slot] if region is None else int(self._array(region)[region.index])
+
+    def note_read(self, region: Region) -> None:
+        """Note it if nobody wrote some element of a region that is read."""
+        if region not in self._whole and not self._is_written(region):
+            self.unwritten.append(region)
+
+    def hold(self, cell: Cell, value: int) -> None:
+        """Let a cell hold a value that is within its range."""
+        region = cell.region
+        if region is None:
+            self.cells[cell.slot] = value
+        else:
+            self._array(region)[region.index] = value
+            self._mark(region)
 
     def _array(self, region: Region) -> Tile:
         """Return the window that a region is in, as that window sees its memory."""
@@ -224,9 +260,12 @@ def _elements(array: Tile, region: Region) -> Tile:
     return _box(array, region).reshape(-1)[start:stop]
 
 
-def _deposit(array: Tile, access: Access, tile: Tile) -> None:
+def _deposit(array: Tile, access: Access, tile: Tile | Pending) -> None:
     """Store or add a tile, or one piece of it, to an array."""
     target = _box(array, access.region)
+    if isinstance(tile, Pending):
+        target.flat[0] = tile(int(target.flat[0]))
+        return
     start, stop = access.region.part or (0, target.size)
     tile = tile.reshape(-1)
     if access.mode == ADD:

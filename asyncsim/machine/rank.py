@@ -214,6 +214,9 @@ class Rank(Signalling):
         """
         accesses, tile = put_of(self._home, PUT_SIGNAL, target, source, None, self._world)
         value = change_of(self._home, PUT_SIGNAL, cell, value, op, self._world)
+        if cell.region is not None:
+            right = "use a cell of a Signal, or put and then notify the word"
+            raise MisuseError(f"rank {self._home}: put_signal notifies no word, {cell}; {right}")
         late = bool(nbi) and tile is None
         step = Op(
             self.actor, PUT_SIGNAL, accesses, cell, op, value, payload=tile, call=self._number, late=late,

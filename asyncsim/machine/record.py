@@ -11,7 +11,7 @@ from asyncsim.trace.columns import Columns
 from asyncsim.trace.digest import check_nesting
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import Collective, Event
-from asyncsim.trace.kinds import POLLING
+from asyncsim.trace.kinds import CARRYING, POLLING
 from asyncsim.trace.landing import index_of
 
 if TYPE_CHECKING:
@@ -100,14 +100,15 @@ class Recorder:
             call, phase, at = place.call, rank.phase_name, place.inserted or self._site(place)
         data: bytes | None = None
         have: int | None = None
-        if op.accesses:
+        if op.accesses and (op.cell is None or op.kind in CARRYING):
             tile = op.payload if outcome is None else outcome
             if tile is not None:
                 data = tile.tobytes()
         cell = op.cell
         if cell is not None:
             # What has a result, or is a wait that changes its cell, has changed it by now, and says what it saw.
-            have = outcome if outcome.__class__ is int else self._seen(op) if self._late else self._cells[cell.slot]
+            known = outcome.__class__ is int
+            have = outcome if known else self._seen(op) if self._late or op.accesses else self._cells[cell.slot]
         unwritten = len(self._found) > self._unwritten
         if unwritten:
             self._unwritten = len(self._found)

@@ -44,7 +44,7 @@ class Signalling(Atomics):
         """Add to a cell of a peer (or an own one), set it, or change it by another update. It returns nothing.
 
         Args:
-            cell: ``signal.at(peer)[...]``.
+            cell: ``signal.at(peer)[...]``, or a word: ``window.at(peer).word[...]``.
             value: what to add (may be negative), to set, or to combine with.
             op: `AtomicAdd`, `Set`, `And`, `Or`, `Xor`, `Min` or `Max`.
             order: "release": it lands after all that this actor wrote before (under ``nic`` not after its
@@ -68,11 +68,11 @@ class Signalling(Atomics):
             said(self._home, NOTIFY, cell, None, scope)
             yield from notifies(self.actor, (cell,), op, value, self._number, order=order, deferred=self._deferred)
             return
-        if scope:
+        if scope or cell.region is not None:
             _, scoped = said(self._home, NOTIFY, cell, None, scope)
             yield SyncOp(
-                self.actor, NOTIFY, (), cell, op, value, call=self._number, relaxed=relaxed, deferred=self._deferred,
-                scope=scoped,
+                self.actor, NOTIFY, cell.changes, cell, op, value, call=self._number, relaxed=relaxed,
+                deferred=self._deferred, scope=scoped,
             )  # fmt: skip
             return
         yield op_on_cell(self.actor, NOTIFY, cell, op, value, False, self._number, relaxed, self._deferred)  # noqa: FBT003
@@ -102,10 +102,10 @@ class Signalling(Atomics):
                 no such `order` or `scope`, or it is to consume and to do something else, too.
 
         """
-        if condition.__class__ is not Condition or condition.cell.world is not self._world:
+        if not isinstance(condition, Condition) or condition.cell.world is not self._world:
             check_condition(self._home, "wait", condition, self._world)
         number = self._number
-        if then or order or scope:
+        if then or order or scope or condition.__class__ is not Condition:
             yield wait_of(self.actor, condition, then, number, self._world, consume=consume, order=order, scope=scope)
             return
         cell, how, expected = condition.cell, condition.compare, condition.expected

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.machine.effect import change_cell, satisfied
+from asyncsim.machine.memory import Pending
 from asyncsim.trace.cells import APPLY, COMPARE
 from asyncsim.trace.kinds import (
     CHANGING,
@@ -36,7 +37,7 @@ from asyncsim.trace.landing import (
     same_place,
 )
 from asyncsim.trace.op import Op
-from asyncsim.trace.region import READ
+from asyncsim.trace.region import READ, WRITE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,7 +65,10 @@ class _Pending:
         self.shown = False
         link = landing.link
         if landing.cell is not None:
-            self.op = Op(landing.actor, LAND, (), landing.cell, landing.how, landing.amount, call=issue.call, link=link)
+            cell = landing.cell
+            self.op = Op(
+                landing.actor, LAND, cell.changes, cell, landing.how, landing.amount, call=issue.call, link=link
+            )  # fmt: skip
         elif landing.source is not None:
             self.op = Op(landing.actor, FETCH, landing.source.reads, call=issue.call)
         else:
@@ -114,6 +118,11 @@ class Wires:
         now = self._generation.get(op.actor.order, 0)
         if any(completes_first(each.landing, op, self._model, fenced=each.generation < now) for each in own):
             return False  # it changes the cell at once, which must not overtake what its actor did before
+        region = cell.region
+        if region is not None and cell.owner == op.actor.rank and op.accesses[0].mode == WRITE:  # L6
+            local = (each.landing for each in self._of_rank(op.actor.rank) if each.landing.local)
+            if any(covers(landing, region) for landing in local):
+                return False
         return op.kind in EXCHANGING or COMPARE[op.how](self.seen(op), op.amount)
 
     def perform(self, op: Op) -> Any:  # noqa: ANN401 - a tile, a bool or nothing, by kind
@@ -131,6 +140,8 @@ class Wires:
             if kind in CHANGING:
                 return change_cell(self._memory, op, op.cell)
             seen = self.seen(op)
+            if op.cell.region is not None:
+                self._memory.note_read(op.cell.region)
             if op.consume or op.update:
                 change_cell(self._memory, op, op.cell)
             return EFFECTS[kind](seen, op)[1]
@@ -191,7 +202,7 @@ class Wires:
             if goes_first(other.landing, landing, model, fenced=other.generation < pending.generation):
                 return False
         return (
-            landing.cell is not None
+            landing.place is None
             or landing.destination != pending.issuer.rank
             or not any(  # L6
                 other.landing.local and other.sequence < pending.sequence and same_place(other.landing, landing)
@@ -228,6 +239,8 @@ class Wires:
         """Return the value of an operation's cell; to a wait or test with its actor's pending changes, if forwarded."""
         cell = op.cell
         assert cell is not None  # noqa: S101 - for the type checker: the caller knows
+        if cell.region is not None:
+            return int(self._memory.peek(cell.region, self._seen_landings(cell.region, op.actor)))
         value = self._memory.cells[cell.slot]
         if self._model.forwarding and op.kind in SEEING:
             for pending in self._pending.get(op.actor.order, ()):
@@ -256,15 +269,25 @@ class Wires:
             if self._is_seen(pending, actor) and covers(pending.landing, region)
         ]
         seen.sort(key=lambda pending: pending.sequence)
-        return [(p.landing.access, p.tile) for p in seen]  # type: ignore[misc]  # _is_seen: data with a tile
+        return [_deposit(pending) for pending in seen]
 
     def _is_seen(self, pending: _Pending, actor: Actor) -> bool:
         landing = pending.landing
-        if landing.access is None or landing.source is not None:  # a pending copy is not forwarded
+        if landing.place is None or landing.source is not None or landing.queued:  # a pending copy is not forwarded
             return False
         if landing.local:
             return pending.issuer.rank == actor.rank
         return self._model.forwarding and pending.issuer is actor
+
+
+def _deposit(pending: _Pending) -> Deposit:
+    """Return what is pending as it may land in a window: data, or an update of a word."""
+    landing = pending.landing
+    if landing.cell is not None:
+        return landing.cell.changes[0], Pending(landing.cell, landing.how, landing.amount)
+    assert landing.access is not None  # noqa: S101 - for the type checker: it is no signal
+    assert pending.tile is not None  # noqa: S101 - likewise: what is seen has its tile
+    return landing.access, pending.tile
 
 
 def _part(tile: Tile, region: Region) -> Tile:

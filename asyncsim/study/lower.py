@@ -248,12 +248,11 @@ def _change(event: Event) -> str:
 def _credits(trace: Trace, rank: int, call: int) -> list[Credits]:
     """Follow the cells of a rank through the run, and keep what the given call did to them."""
     cells: dict[int, Credits] = {}
-    layouts = {layout.name: layout for layout in trace.header.world.signals}
     for event in _on_cells(trace.events, rank):
         op = event.op
         cell = op.cell
         assert cell is not None  # noqa: S101 - for the type checker: only operations on cells come here
-        start = layouts[cell.signal].start
+        start = trace.header.world.start_of(cell)
         known = cells.setdefault(cell.slot, Credits(str(cell), cell.signal, start, left=start))
         if op.kind in COMPARING and event.call == call:
             known.waits.append(f"{SYMBOLS[op.how]} {op.amount}")

@@ -118,7 +118,7 @@ class Columns(Sequence[Event]):
             made.take(event.op, event.call, event.phase, event.at, data, event.have, event.unwritten, event.time)
         return made
 
-    def take(  # noqa: C901, PLR0913, PLR0917 - the fields of an event; in every step
+    def take(  # noqa: C901, PLR0912, PLR0913, PLR0917 - the fields of an event; in every step
         self,
         op: Op,
         call: int,
@@ -175,7 +175,10 @@ class Columns(Sequence[Event]):
         if cell is None:
             self._cell.append(-1)
         else:
-            self._cell.append(cell.slot)
+            try:
+                self._cell.append(cell.slot)
+            except OverflowError:  # a word far behind in the windows
+                self._cell = array("q", [*self._cell, cell.slot])
             self.cells[cell.slot] = cell
         self._take_data(op, data)
         if op.link:

@@ -29,7 +29,7 @@ def accesses_conflict(a: Access, b: Access) -> bool:
         b: another one, of the same world.
 
     """
-    if a.mode == b.mode and (a.mode == READ or adds_commute(a, b)):
+    if (a.mode == b.mode and (a.mode == READ or adds_commute(a, b))) or (a.word and b.word):
         return False
     return a.region.slot == b.region.slot and spans_overlap(a.region.spans, b.region.spans)
 
@@ -102,7 +102,8 @@ def present_accesses(op: Op, *, own: bool) -> tuple[Access, ...]:
 def stores_locally(op: Op) -> bool:
     """Say whether an issue changes memory at once in the eyes of its own rank."""
     target = op.accesses[-1]
-    return target.mode == WRITE and target.region.owner == op.actor.rank and not op.late and not op.adapter
+    here = target.mode == WRITE and target.region.owner == op.actor.rank and not target.word
+    return here and not op.late and not op.adapter
 
 
 def _lands_remotely(op: Op) -> bool:

@@ -82,7 +82,7 @@ _OWN = Implied("the rank itself")
 CELL = Object(
     "'cell'",
     (
-        Field("signal", TEXT, "its signal"),
+        Field("signal", TEXT, "its signal; of a word, its window"),
         Field("owner", narrowed(COUNT), "whose cell it is, by its number in the world", elsewhere=_OWN),
         Field(
             "index", list_of(narrowed(COUNT), "an offset"), "which of them, an offset a dimension",
@@ -225,7 +225,8 @@ STEP = (
     _flagged("relaxed", "it may overtake what its actor wrote before"),
     Field("phase", TEXT, "the path of phases that it was done in", default=""),
     Field("at", AT, "the author's line, then the line inside a composite", default=()),
-    Field("unwritten", FLAG, "it read what nobody had written", default=False, of=lambda row: bool(row.touches)),
+    Field("unwritten", FLAG, "it read what nobody had written", default=False,
+          of=lambda row: bool(row.touches) or row.cell != NONE),
     Field("time", TIME, "when it was done, in virtual time", default=None),
 )  # fmt: skip
 """The fields of a step, in their order. Which of them an operation has, its row says: see `StepObject`."""

@@ -54,6 +54,8 @@ class Wire:
         landing = self.landing
         if landing.source is not None and not self.fetched:
             return landing.source.reads
+        if landing.cell is not None:
+            return landing.cell.changes
         return () if landing.access is None else (landing.access,)
 
 

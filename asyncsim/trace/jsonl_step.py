@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import Event
 from asyncsim.trace.fields import object_in
 from asyncsim.trace.format import ELSEWHERE
@@ -13,7 +14,7 @@ from asyncsim.trace.jsonl_actors import Actors
 from asyncsim.trace.kinds import ACQ_REL, ANY, COPYING, KINDS, LATER, OWN, PUTTING, READING, RELEASE, WAITING
 from asyncsim.trace.late import model_of
 from asyncsim.trace.layout import SignalLayout, WindowLayout
-from asyncsim.trace.op import Op, change_by, order_of, saying
+from asyncsim.trace.op import Op, accesses_on, change_by, order_of, saying
 from asyncsim.trace.region import ADD, READ, WRITE, Access, Region
 from asyncsim.trace.strict import BadFieldError, integer_in, shown
 from asyncsim.trace.values import decode_data
@@ -90,7 +91,7 @@ class Steps:
             self._read_operation(op, made, declared.row)
         if op.accesses:
             event.unwritten = made["unwritten"]
-            if made.get("value") is not None:
+            if declared.row.touches and made.get("value") is not None:
                 region = op.accesses[-1].region
                 event.data = decode_data(made["value"], region.dtype, _elements(region))
         if not pending:
@@ -141,6 +142,7 @@ class Steps:
                 raise BadFieldError(f"rank {rank}, {op.kind}: {fault}")
         elif op.cell is not None:
             _check_said(op, made)
+            op.accesses = accesses_on(op.cell, change_by(op))
             if op.link and not op.relaxed:
                 raise BadFieldError(f"'link' is {shown(op.link)}; only what is relaxed has one")
         elif row.link is None:
@@ -154,7 +156,8 @@ class Steps:
         if op.call != wire.call:
             raise BadFieldError(f"wire {name} carries a landing of call {wire.call}, not {op.call}")
         found = [self._access(item, op.actor.rank, "", wire=True) for item in made.get("accesses", ())]
-        same = [_key(*each) for each in found] == [_key(due, due.region.part) for due in wire.accesses]
+        due = [] if landing.cell is not None else [_key(access, access.region.part) for access in wire.accesses]
+        same = [_key(*each) for each in found] == due
         left = None if landing.cell is None else (landing.cell.slot, landing.how, landing.amount)
         if not same or op.link != landing.link or left != (op.cell and (op.cell.slot, op.how, op.amount)):
             raise BadFieldError(f"wire {name}: this is not what the operation that it belongs to left to it")
@@ -172,18 +175,23 @@ class Steps:
     def _cell(self, item: Any, rank: int) -> Cell:  # noqa: ANN401 - any JSON value
         made = CELL.read(item, elsewhere=self._foreign)
         layout = self._world.layouts.get(name := made["signal"])
-        if not isinstance(layout, SignalLayout):
+        if layout is None:
             raise BadFieldError(f"the header declares no signal {shown(name)}")
         owner, index = self._owner(layout, made["owner"], rank), made["index"]
         if index is None:
-            if layout.cells_a_rank != 1:
+            if math.prod(layout.shape) != 1:
                 raise BadFieldError(f"'cell' has no 'index'; signal {name} has shape {layout.shape}")
             index = (0,) * len(layout.shape)
         if len(index) != len(layout.shape):
             raise BadFieldError(f"'index' has {len(index)} offsets; signal {name} has shape {layout.shape}")
         for at, extent in zip(index, layout.shape, strict=True):
             integer_in(at, "an offset", 0, extent - 1)
-        return layout.cell(owner, index, owner)
+        if isinstance(layout, SignalLayout):
+            return layout.cell(owner, index, owner)
+        try:
+            return layout.word(owner, index, owner)
+        except MisuseError as error:
+            raise BadFieldError(str(error)) from None
 
     def _access(
         self, item: Any, rank: int, mode: str, *, wire: bool = False,  # noqa: ANN401

@@ -89,6 +89,11 @@ class Landing:
     piece: tuple[int, int] | None = None
 
     @property
+    def place(self) -> Region | None:
+        """The region that it changes: of data, or of a word; None for a cell of a signal."""
+        return self.access.region if self.access is not None else None if self.cell is None else self.cell.region
+
+    @property
     def link(self) -> str:
         """What sets its operation apart."""
         return LOCAL if self.local else QUEUED if self.queued else ""
@@ -102,8 +107,8 @@ def covers(landing: Landing, region: Region) -> bool:
         region: of the same world.
 
     """
-    access = landing.access
-    return access is not None and access.region.slot == region.slot and spans_overlap(access.region.spans, region.spans)
+    place = landing.place
+    return place is not None and place.slot == region.slot and spans_overlap(place.spans, region.spans)
 
 
 def same_place(a: Landing, b: Landing) -> bool:
@@ -116,9 +121,9 @@ def same_place(a: Landing, b: Landing) -> bool:
     """
     if a.cell is not None and b.cell is not None:
         return a.cell.slot == b.cell.slot and not updates_commute(a.how, b.how)
-    if a.access is None or b.access is None:
+    if b.place is None or not covers(a, b.place):
         return False
-    return not adds_commute(a.access, b.access) and covers(a, b.access.region)
+    return a.access is None or b.access is None or not adds_commute(a.access, b.access)
 
 
 def goes_first(older: Landing, landing: Landing, model: Model, *, fenced: bool) -> bool:
@@ -158,6 +163,7 @@ def completes_first(older: Landing, op: Op, model: Model, *, fenced: bool) -> bo
     if cell is None or op.kind in LATER:
         return False
     here = older.cell is not None and older.cell.slot == cell.slot
+    here = here or (cell.region is not None and covers(older, cell.region))
     if op.consume:
         return here and model.place_order and not updates_commute(older.how, ATOMIC_ADD)
     if not op.update and op.kind not in EXCHANGING:

@@ -11,7 +11,7 @@ import numpy as np
 
 from asyncsim.trace.declare import WORLD, Signal, Window, dtype_of, shape_for
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.region import Box, Cell, Region, Spans, spans_of
+from asyncsim.trace.region import Box, Cell, Region, Spans, Word, spans_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -75,6 +75,10 @@ class WindowLayout:
         # By owner: a thousand ranks ask for a million regions, and a pair as the key would weigh as much as one.
         self._regions: defaultdict[int, dict[object, Region]] = defaultdict(dict)
         self._boxes: defaultdict[int, dict[Entries, Region]] = defaultdict(dict)
+        self._words: defaultdict[int, dict[object, Word]] = defaultdict(dict)
+        self._claimed: dict[tuple[int, int], Region] = {}
+        self.first_byte = 0
+        """Where the memory of rank 0 begins, if all windows of all ranks lay one behind the other."""
         self._parts: dict[Entries, tuple[Box, tuple[int | slice, ...], tuple[int, ...], Spans]] = {}
 
     @property
@@ -108,6 +112,69 @@ class WindowLayout:
         if plain is not None:
             self._regions[owner][plain] = region
         return region
+
+    def word(self, owner: int, key: Any, holder: int) -> Word:  # noqa: ANN401 - whatever stood between the brackets
+        """Return the word that ``window.at(owner).word[key]`` means; `holder` is the rank that asks.
+
+        Args:
+            owner: the rank whose memory it is.
+            key: an integer a dimension.
+            holder: a rank; named in the message if the key is wrong.
+
+        Raises:
+            MisuseError: the window holds no integers, the key is not one element of it, or another window over the
+                same memory has a word there of another dtype.
+
+        """
+        plain = _plain(key)
+        found = self._words[owner].get(plain) if plain is not None else None
+        if found is None:
+            region = self.region(owner, key, holder)
+            if region.shape != ():
+                raise MisuseError(
+                    f"{self._place(owner, holder)}: .word[...] is one element, an offset a dimension; "
+                    f"this has shape {region.shape}"
+                )
+            found = self._make_word(region)
+            if plain is not None:
+                self._words[owner][plain] = found
+        return found
+
+    def _make_word(self, region: Region) -> Word:
+        if region.dtype.kind not in "iu":
+            raise MisuseError(
+                f"{region}: a word is an integer, and window {self.name!r} holds {region.dtype}; "
+                "declare an integer window, or one over this one (over=)"
+            )
+        memory = self.over or self
+        low = region.spans[0][0]
+        memory.claim(region)
+        info = np.iinfo(region.dtype)
+        size = math.prod(memory.shape) * memory.dtype.itemsize
+        index = tuple(start for start, _, _ in region.box)
+        world: Any = self.world
+        slot = world.cells + memory.first_byte + region.owner * size + low
+        return Word(region, index, slot=slot, low=int(info.min), high=int(info.max))
+
+    def claim(self, region: Region) -> None:
+        """Take note of a word in this memory.
+
+        Args:
+            region: of one element, of this window or of one over it.
+
+        Raises:
+            MisuseError: another word shares some of its bytes, and is of another dtype.
+
+        """
+        low, high = region.spans[0]
+        for start in range(max(low - _MOST_SHARED + 1, 0), high):
+            other = self._claimed.get((region.owner, start))
+            if other is not None and other.spans[0][1] > low and (start, other.dtype) != (low, region.dtype):
+                raise MisuseError(
+                    f"the words {region} ({region.dtype}) and {other} ({other.dtype}) share bytes; "
+                    "synchronise on one of them, and load or store the other"
+                )
+        self._claimed.setdefault((region.owner, low), region)
 
     def from_box(self, owner: int, box: Box, whole: Sequence[bool]) -> Region:
         """Return the region of `box`; `whole[d]` says that dimension d was a slice, not a number.

@@ -155,6 +155,17 @@ def change_by(op: Op) -> tuple[str, int] | None:
     return (op.how, op.amount) if op.kind in CHANGING else None
 
 
+def accesses_on(cell: Cell, change: object) -> tuple[Access, ...]:
+    """Return what an operation on a cell touches in a window: nothing, unless the cell is a word.
+
+    Args:
+        cell: of a signal, or a word.
+        change: whether it changes the cell: how, or empty.
+
+    """
+    return cell.changes if change else cell.reads
+
+
 def saying(op: Op, by_name: Mapping[str, Any]) -> Op:
     """Return an operation that says what these fields say: itself, if they say nothing that an `Op` has not.
 

@@ -142,11 +142,15 @@ def box_text(box: Box) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Access:
-    """A region and what is done there: read, write, or add; atomic, or not. An add always is."""
+    """A region and what is done there: read, write, or add; atomic, or not. An add always is.
+
+    `word`: it is how an operation synchronises on a word; against another such one the cell decides, and not the data.
+    """
 
     region: Region
     mode: str
     atomic: bool = False
+    word: bool = False
 
 
 def adds_commute(a: Access, b: Access) -> bool:
@@ -174,7 +178,7 @@ def both_atomic(a: Access, b: Access) -> bool:
 
 
 class Condition:
-    """What a wait waits for: an own cell compared with a number. Made by comparing a cell."""
+    """What a wait waits for: a cell compared with a number. Made by comparing a cell."""
 
     __slots__ = ("cell", "compare", "expected")
 
@@ -194,7 +198,23 @@ class Condition:
         return f"{self.cell} {SYMBOLS[self.compare]} {self.expected}"
 
 
-class Cell:
+class WordCondition(Condition):
+    """The same of a word: a class of its own, so that a wait on a signal has nothing to ask."""
+
+    __slots__ = ()
+
+
+class _Counter:
+    """What a cell is that is no word."""
+
+    __slots__ = ()
+
+    region: Region | None = None
+    reads: tuple[Access, ...] = ()
+    changes: tuple[Access, ...] = ()
+
+
+class Cell(_Counter):
     """One counter of a signal, at one rank. Comparing it with an integer gives a `Condition`.
 
     Cells compare by place, not by value, so they are neither equal nor hashable; `slot` is the
@@ -234,6 +254,9 @@ class Cell:
         assert isinstance(expected, int)  # noqa: S101 - for the type checker; both branches above ensure it
         if not self.low <= expected <= self.high:
             raise MisuseError(f"{self} is compared with {expected}; the cell holds {self.low} to {self.high}")
+        return self._compared(compare, expected)
+
+    def _compared(self, compare: str, expected: int) -> Condition:
         return Condition(self, compare, expected)
 
     def __eq__(self, expected: object) -> Condition:  # type: ignore[override]
@@ -273,3 +296,33 @@ class Cell:
     def wrapped(self, value: int) -> int:
         """Return `value` brought into the cell's range, as the hardware would."""
         return (value - self.low) % (self.high - self.low + 1) + self.low
+
+
+class Word(Cell):
+    """One element of an integer window, at one rank, as a cell: waited for, notified, atomically changed and read.
+
+    It lies in the window's memory, so loads and stores of these bytes see it; they race with what synchronises on it,
+    as any plain access does with an atomic one. It wraps, as hardware does. `region` is where it lies, `reads` and
+    `changes` are the accesses of what reads it and of what changes it.
+    """
+
+    __slots__ = ("changes", "reads", "region")
+
+    region: Region
+    reads: tuple[Access, ...]
+    changes: tuple[Access, ...]
+
+    def __init__(self, region: Region, index: tuple[int, ...], *, slot: int, low: int, high: int) -> None:
+        super().__init__(
+            region.window, region.owner, index, slot=slot, low=low, high=high, wrap=True, world=region.world
+        )
+        self.region = region
+        self.reads = (Access(region, READ, atomic=True, word=True),)
+        self.changes = (Access(region, WRITE, atomic=True, word=True),)
+
+    def _compared(self, compare: str, expected: int) -> Condition:
+        return WordCondition(self, compare, expected)
+
+    def __ge__(self, expected: int) -> Condition:
+        """Wait until at least that."""
+        return self._condition("Ge", expected)

@@ -6,9 +6,12 @@ from the header of a trace.
 
 from __future__ import annotations
 
+import math
 import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
 
 from asyncsim.trace.declare import WORLD, Declaration, Group, Signal, Window
 from asyncsim.trace.errors import MisuseError
@@ -17,7 +20,7 @@ from asyncsim.trace.layout import SignalLayout, WindowLayout
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from asyncsim.trace.region import Cell, Region
+    from asyncsim.trace.region import Cell, Region, Word
 
 WIRES = 1 << 80
 """The order of wires begins here: they come after all actors that are tasks."""
@@ -94,7 +97,7 @@ class World:
         self.signals: list[SignalLayout] = []
         self.layouts: dict[str, WindowLayout | SignalLayout] = {}
         self.groups: dict[str, tuple[int, ...]] = {WORLD: tuple(range(ranks))}
-        cells = 0
+        cells = size = 0
         for declared in self.memory:
             name = getattr(declared, "name", None)
             if name in self.layouts:
@@ -107,6 +110,8 @@ class World:
                 window = WindowLayout(declared, members, first_slot=slot, world=self, over=over)
                 if over is None:
                     self.windows.append(window)
+                    window.first_byte = size
+                    size += math.prod(window.shape) * window.dtype.itemsize * ranks
                 self.layouts[declared.name] = window
             elif isinstance(declared, Signal):
                 signal = SignalLayout(declared, self._members(declared.group), first_slot=cells, world=self)
@@ -139,6 +144,24 @@ class World:
     def views(self, rank: int) -> tuple[WindowView | SignalView | OutsideView, ...]:
         """Return the memory as `rank` sees it: what a kernel gets, in the order of declaration."""
         return tuple(_view(layout, rank) for layout in self.layouts.values())
+
+    def start_of(self, cell: Cell) -> int:
+        """Return what a cell holds at the start; of a word with random content, as of one with none, 0.
+
+        Args:
+            cell: of this world.
+
+        """
+        layout = self.layouts[cell.signal]
+        if isinstance(layout, SignalLayout):
+            return layout.start
+        memory = self.layouts[self.memory_of(layout.name)]
+        dirty = memory.dirty if isinstance(memory, WindowLayout) else None
+        if not isinstance(dirty, int | float) or cell.region is None:
+            return 0
+        whole = np.full(1, dirty, layout.dtype) if layout is memory else np.full(memory.shape, dirty, memory.dtype)
+        low, high = (0, whole.itemsize) if layout is memory else cell.region.spans[0]
+        return int(whole.reshape(-1).view(np.int8)[low:high].view(layout.dtype)[0])
 
     def memory_of(self, window: str) -> str:
         """Return the name of the window whose memory a window is: of a view, that which it is over."""
@@ -268,9 +291,34 @@ class WindowView:
         return self._layout.shape
 
     @property
+    def word(self) -> WordsView:
+        """Its elements as cells, ``window.word[0]``: to wait for, to notify, and to change atomically."""
+        return WordsView(self._layout, self.owner, self.holder)
+
+    @property
     def dtype(self) -> Any:  # noqa: ANN401 - numpy's dtype is generic in what it holds
         """The numpy dtype."""
         return self._layout.dtype
+
+
+class WordsView:
+    """The elements of one rank's integer window, seen from a rank as cells. Indexing it gives a word."""
+
+    __slots__ = ("_layout", "holder", "owner")
+
+    def __init__(self, layout: WindowLayout, owner: int, holder: int) -> None:
+        self._layout = layout
+        self.owner = owner
+        self.holder = holder
+
+    @property
+    def name(self) -> str:
+        """The declared name."""
+        return f"{self._layout.name}.word"
+
+    def __getitem__(self, key: Any) -> Word:  # noqa: ANN401 - whatever numpy's basic indexing takes
+        """Return one word, an offset a dimension."""
+        return self._layout.word(self.owner, key, self.holder)
 
 
 class SignalView:

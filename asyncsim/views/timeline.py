@@ -177,7 +177,7 @@ def _releases(trace: Trace, after: Sequence[int | None]) -> list[int | None]:
     """
     histories: dict[int, list[tuple[int, int]]] = {}
     before: dict[tuple[int, str, int], tuple[int, int | None]] = {}
-    starts = {signal.name: signal.start for signal in trace.header.world.signals}
+    world = trace.header.world
     found: list[int | None] = []
     for step, event in enumerate(trace.events):
         op, by = event.op, None
@@ -185,7 +185,7 @@ def _releases(trace: Trace, after: Sequence[int | None]) -> list[int | None]:
             history = histories.setdefault(op.cell.slot, [])
             if op.kind in WAITING:
                 key = (op.cell.slot, op.how, op.amount)
-                start = starts[op.cell.signal]
+                start = world.start_of(op.cell)
                 by = _since(history, COMPARE[op.how], op.amount, start, before.get(key, (0, None)))
                 before[key] = (len(history), by)
             value = after[step]

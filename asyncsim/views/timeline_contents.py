@@ -72,7 +72,7 @@ def read_by(event: Event) -> Access | None:
 def cells_after(trace: Trace) -> list[int | None]:
     """Return, for each step, the value that its cell has after it; None for a step that changes no cell."""
     values: dict[int, int] = {}
-    starts = {signal.name: signal.start for signal in trace.header.world.signals}
+    world = trace.header.world
     found: list[int | None] = []
     for event in trace.events:
         op, after = event.op, None
@@ -80,7 +80,7 @@ def cells_after(trace: Trace) -> list[int | None]:
             if op.kind in CHANGING - EXCHANGING and not op.deferred:
                 after = event.have
             elif not op.deferred and change_by(op) is not None:  # what it saw may hold own credits under way
-                before = values.get(op.cell.slot, starts[op.cell.signal])
+                before = values.get(op.cell.slot, world.start_of(op.cell))
                 after = op.cell.wrapped(EFFECTS[op.kind](before, op)[0])
             if after is not None:
                 values[op.cell.slot] = after

@@ -242,13 +242,14 @@ class _CellReplay:
 
     def __init__(self, timeline: Timeline) -> None:
         self._after = timeline.after
-        self._starts = {signal.name: signal.start for signal in timeline.trace.header.world.signals}
+        self._world = timeline.trace.header.world
         self._values: dict[int, int] = {}
 
     def of(self, op: Op) -> int:
         """Return the value of an operation's cell now."""
         assert op.cell is not None  # noqa: S101 - for the type checker: the caller knows
-        return self._values.get(op.cell.slot, self._starts[op.cell.signal])
+        known = self._values.get(op.cell.slot)
+        return self._world.start_of(op.cell) if known is None else known
 
     def do(self, step: int, event: Event) -> None:
         """Do what a step does to its cell, if it does anything.

@@ -17,9 +17,11 @@ from exhaust import exhaust
 from naive import end_of, every_end
 from valued import case_of, draw, ends
 
+from asyncsim.analysis.analyse import analyse
 from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.machine.direct import drive
 from asyncsim.machine.simulate import simulate
+from asyncsim.schedulers.fifo import Fifo
 from asyncsim.schedulers.random import Random
 from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.columns import Columns
@@ -41,8 +43,8 @@ def told(run, programs):
             continue
         kind, *_ = programs[op.actor.rank][at[op.actor.rank]]
         at[op.actor.rank] += 1
-        if kind == "load":
-            seen[op.actor.rank].append(int(np.frombuffer(event.data, np.int64)[0]))
+        if kind in ("load", "look"):
+            seen[op.actor.rank].append(int(np.frombuffer(event.data, op.accesses[0].region.dtype)[0]))
         elif kind == "test":
             seen[op.actor.rank].append(None if event.have is None else eval(f"{event.have} {_sign(op)} {op.amount}"))  # noqa: S307 - of this file
         elif kind in ("atomic", "read", "cas", "value"):
@@ -62,13 +64,14 @@ async def explored(case, told_of):
     return done.complete, found
 
 
-def test_exploration_under_sc_reaches_what_the_oracle_does(programs_of):
+@pytest.mark.parametrize("words", [False, True], ids=["signals", "words"])
+def test_exploration_under_sc_reaches_what_the_oracle_does(words, programs_of):
     async def every():
         wrong = []
         for number in range(programs_of(ORDINARY, THOROUGH)):
             rng = random.Random(f"valued {number}")  # noqa: S311 - not for secrets
-            programs = draw(rng, 8, actors=rng.choice((2, 2, 3)))
-            case = case_of(programs)
+            programs = draw(rng, 8, actors=rng.choice((2, 2, 3)), words=words)
+            case = case_of(programs, words=words)
             expected = {(at, seen, data) for at, seen, data, _ in ends(programs)}
             complete, found = await explored(case, partial(seen_in, case, programs))
             if not complete or found != expected:
@@ -85,15 +88,29 @@ def seen_in(case, programs, run):
     return told(drive(case, Replay(run.choices), record="again"), programs)
 
 
+def test_what_one_run_proves_of_words_has_one_end(programs_of):
+    proved, wrong, total = 0, [], programs_of(2 * ORDINARY, THOROUGH)
+    for number in range(total):
+        rng = random.Random(f"proved {number}")  # noqa: S311 - not for secrets
+        programs = draw(rng, 7, actors=rng.choice((2, 2, 3)), words=True)
+        run = simulate(case_of(programs, words=True), Fifo(), record="fifo")
+        if analyse(run.trace).clean:
+            proved += 1
+            wrong += [(number, programs)] * (len(ends(programs)) != 1)
+    assert not wrong[:SHOWN]
+    assert proved > total // 30
+
+
+@pytest.mark.parametrize("words", [False, True], ids=["signals", "words"])
 @pytest.mark.parametrize("memory", ["ldst", "nic"])
-def test_exploration_reaches_every_end_where_writes_land_late(memory, programs_of):
+def test_exploration_reaches_every_end_where_writes_land_late(memory, words, programs_of):
     total = programs_of(ORDINARY, THOROUGH) // 4
 
     async def every():
         wrong, judged = [], 0
         for number in range(total):
-            programs = draw(random.Random(f"late {number}"), 6)  # noqa: S311 - not for secrets
-            case = case_of(programs, memory)
+            programs = draw(random.Random(f"late {number}"), 6, words=words)  # noqa: S311 - not for secrets
+            case = case_of(programs, memory, words=words)
             all_ends = await every_end(case, LIMIT)
             if all_ends is None:
                 continue
@@ -110,10 +127,12 @@ def test_exploration_reaches_every_end_where_writes_land_late(memory, programs_o
     assert judged > total // 4
 
 
+@pytest.mark.parametrize("words", [False, True], ids=["signals", "words"])
 @pytest.mark.parametrize("memory", ["sc", "ldst", "nic"])
-def test_engines_replays_and_files_tell_the_same_run(memory, programs_of):
+def test_engines_replays_and_files_tell_the_same_run(memory, words, programs_of):
     for number in range(programs_of(60, 400)):
-        case = case_of(draw(random.Random(f"same {number}"), 9), memory)  # noqa: S311 - not for secrets
+        programs = draw(random.Random(f"same {number}"), 9, words=words)  # noqa: S311 - not for secrets
+        case = case_of(programs, memory, words=words)
         text = [_text(simulate(case, Random(number), record="same", engine=engine)) for engine in ("trio", "direct")]
         assert text[0] == text[1]
         run = drive(case, Random(number), record="same")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 DATA = Window("data", (1,), np.int64, initialised=True)
 CELL = Signal("cell", (1,), np.int32)
+WORD = Window("cell", (1,), np.int32, initialised=True)
 COMPARISONS = {
     "Eq": operator.eq,
     "Ne": operator.ne,
@@ -42,33 +43,43 @@ KINDS = (
 )  # fmt: skip
 
 
-def draw(rng: random.Random, most: int, *, actors: int = 2):
-    """Draw a program: for each rank a list of (kind, owner, how, value, condition)."""
+def draw(rng: random.Random, most: int, *, actors: int = 2, words: bool = False):
+    """Draw a program, for each rank a list of (kind, owner, how, value, condition); words are loaded and stored."""
     programs = [[] for _ in range(actors)]
     hows = rng.sample(list(UPDATES), rng.randint(1, 2)) + ["AtomicAdd"] * rng.randint(0, 2)
     for _ in range(rng.randint(3, most)):
         condition = (rng.choice(("Ge", "Ge", "Eq", "Ne", "Lt", "Gt", "Le")), rng.choice((0, 1, 1, 2)))
-        step = (rng.choice(KINDS), rng.randrange(2), rng.choice(hows), rng.choice((1, 1, 2, 3, -1, 0)), condition)
+        step = (
+            rng.choice(KINDS + ("look", "poke", "poke") * words),
+            rng.randrange(2),
+            rng.choice(hows),
+            rng.choice((1, 1, 2, 3, -1, 0)),
+            condition,
+        )
         rng.choice(programs).append(step)
     return programs
 
 
-def case_of(programs, memory: str = "sc") -> Case:
-    """Make a case of a program."""
-    made = Kernel(run_drawn, memory=(DATA, CELL), params={"programs": programs})
+def case_of(programs, memory: str = "sc", *, words: bool = False) -> Case:
+    """Make a case of a program; `words`: its cells are words of a window."""
+    made = Kernel(run_drawn, memory=(DATA, WORD if words else CELL), params={"programs": programs})
     return Case(made, ranks=len(programs), calls=1, memory=memory)
 
 
-async def run_drawn(rank, data, cell, *, programs):  # noqa: C901 - one branch a kind
+async def run_drawn(rank, data, cell, *, programs):  # noqa: C901, PLR0912 - one branch a kind
     """Do what is drawn for this rank; return what it saw."""
     seen = []
     for kind, owner, how, value, (compare, amount) in programs[rank.id]:
-        place = cell.at(owner)[0]
+        place = cell.at(owner).word[0] if hasattr(cell, "word") else cell.at(owner)[0]
         condition = place._condition(compare, amount)
         if kind == "load":
             seen.append(int(await rank.load(data.at(owner)[0])))
         elif kind == "store":
             await rank.store(data.at(owner)[0], value)
+        elif kind == "look":
+            seen.append(int(await rank.load(cell.at(owner)[0])))
+        elif kind == "poke":
+            await rank.store(cell.at(owner)[0], value)
         elif kind == "notify":
             await rank.notify(place, value, how)
         elif kind == "atomic":
@@ -116,11 +127,13 @@ def _step(programs, state, actor):
     holds = COMPARISONS[compare](held, amount)
     if kind in ("wait", "take", "then", "value") and not holds:
         return None
-    gives = {"load": data[owner], "atomic": held, "read": held, "cas": held, "value": held, "test": holds}
+    gives = {"load": data[owner], "look": held, "atomic": held, "read": held, "cas": held, "value": held, "test": holds}
     if kind in gives:
         seen = _with(seen, actor, (*seen[actor], gives[kind]))
     if kind == "store":
         data = _with(data, owner, value)
+    elif kind == "poke":
+        cells = _with(cells, owner, value)
     elif kind in ("notify", "atomic", "then"):
         cells = _with(cells, owner, UPDATES[how](held, value))
     elif kind == "cas" and held == amount:

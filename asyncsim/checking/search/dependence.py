@@ -199,20 +199,24 @@ class Dependence:
             wait: a wait, poll or quiet.
 
         """
-        if wait.kind in POLLING or wait.kind in QUIETING:  # a poll waits for code, a quiet for whatever is pending
-            return True
+        if wait.cell is None or op.cell is None or op.cell.slot != wait.cell.slot:
+            return True  # a poll waits for code, a quiet for whatever is pending; and a store writes any word
         how, amount = change_now(op) or (ATOMIC_ADD, 0)
         if how in CHOOSING:  # what is left is what was there, or the amount
             # What the waiting actor has added itself may stand on top of what is set.
             on_top = op.cell is not None and (wait.actor.name, ("cell", op.cell.slot)) in self.refinement.own_adds
             return on_top or not COMPARE[wait.how](amount, wait.amount)
-        if how not in ADDING or (op.cell is not None and op.cell.wrap and op.cell.slot in self.refinement.tight):
+        if how not in ADDING or self._may_wrap(op.cell):
             return how not in ADDING or amount != 0  # of bits nothing is known without the value
         if wait.how in RISING:
             return amount < 0
         if wait.how in FALLING:
             return amount > 0
         return amount != 0
+
+    def _may_wrap(self, cell: Cell | None) -> bool:
+        """Whether some execution may take a cell out of its range, to its other end; of a word that is not followed."""
+        return cell is not None and cell.wrap and (cell.region is not None or cell.slot in self.refinement.tight)
 
     def wait_may_pass(self, wait: Op, value: int, others: Iterable[Op]) -> bool:
         """Whether `wait` could pass after some of `others`, all on its cell, on top of `value`.
@@ -228,7 +232,7 @@ class Dependence:
         bases, low, high, bits = value_range(value, others)
         if bits:
             return True
-        if wait.cell is not None and wait.cell.wrap and wait.cell.slot in self.refinement.tight and low < high:
+        if self._may_wrap(wait.cell) and low < high:
             return True
         return any(passes_within(wait.how, wait.amount, base + low, base + high) for base in bases)
 
@@ -246,7 +250,9 @@ class Dependence:
         cells: dict[int, Cell] = {}
         changing: dict[int, list[Op]] = {}
         for op in ops:
-            if op.cell is not None and (changes_cell(op) or op.consume or op.update):
+            if op.cell is None or op.cell.region is not None:
+                continue
+            if changes_cell(op) or op.consume or op.update:
                 cells[op.cell.slot] = op.cell
                 changing.setdefault(op.cell.slot, []).append(op)
         found = set()
@@ -304,7 +310,8 @@ def _own_adds(ops: Sequence[Op]) -> Iterator[tuple[str, Location]]:
     for op in ops:
         if not op.deferred:
             continue
-        if op.accesses and op.accesses[-1].mode == ADD and op.accesses[-1].region.owner == op.actor.rank:
+        target = op.accesses[-1] if op.accesses else None
+        if target is not None and (target.mode == ADD or target.word) and target.region.owner == op.actor.rank:
             yield op.actor.name, ("window", op.accesses[-1].region.slot)
         cell = op.cell if op.how != SET else None
         if cell is not None and (cell.owner == op.actor.rank or (op.actor.order, cell.slot) in read):

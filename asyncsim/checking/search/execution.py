@@ -200,7 +200,7 @@ class Execution:
 
     def is_value_uncertain(self, wait: Op) -> bool:
         """Return whether `cell_value` may be wrong for a wait: the actor has pending changes, and the cell is set."""
-        if wait.cell is None:
+        if wait.cell is None or wait.cell.region is not None:
             return True
         ops = [self.ops[step] for step in self._steps_at.get(("cell", wait.cell.slot), ())]
         own = any(op.deferred and op.actor.name == wait.actor.name for op in ops)

@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from asyncsim.trace.kinds import FENCING, FETCHING, LANDING, QUIETING, WHOLE_RANK
-from asyncsim.trace.landing import QUIETED, Unquiet, completes_first, fetched_first, goes_first, landings_of, same_place
+from asyncsim.trace.landing import (
+    QUIETED,
+    Unquiet,
+    completes_first,
+    covers,
+    fetched_first,
+    goes_first,
+    landings_of,
+    same_place,
+)
+from asyncsim.trace.op import change_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -111,11 +121,21 @@ class PendingWrites:
         if op.kind in QUIETING:
             return [issued.landing.actor.name for issued in own]
         now = self._generation.get(op.actor.name, 0)
-        return [
+        first = [
             issued.landing.actor.name
             for issued in own
             if completes_first(issued.landing, op, self._model, fenced=issued.generation < now)
         ]
+        return first + self._local_stores_before(op)
+
+    def _local_stores_before(self, op: Op) -> list[str]:
+        """Return the wires of the local stores of its rank that an atomic on a word of this rank comes after: L6."""
+        region = None if op.cell is None or op.deferred or change_by(op) is None else op.cell.region
+        if region is None or region.owner != op.actor.rank:
+            return []
+        landings = [each.landing for each in self._issued if each.actor != op.actor.name]
+        local = [each for each in landings if each.local and each.actor.rank == op.actor.rank]
+        return [each.actor.name for each in local if covers(each, region)]
 
     def is_queued(self, wire: str) -> bool:
         """Return whether a wire carries a signal that its own actor sees no earlier than others."""

@@ -94,7 +94,7 @@ def _left(run: Run, cell: str) -> _Left | None:
         if op.cell is None or str(op.cell) != cell or op.deferred or change_by(op) is None:
             continue
         if value is None:
-            value = int(run.case.world.layouts[op.cell.signal].start)  # type: ignore[union-attr]  # a cell's is a signal
+            value = run.case.world.start_of(op.cell)
         after, _ = EFFECTS[op.kind](value, op)
         if not op.cell.low <= after <= op.cell.high:
             return _Left(event, index, value, after)
