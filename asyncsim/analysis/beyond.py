@@ -17,8 +17,6 @@ from asyncsim.trace.late import model_of
 from asyncsim.trace.region import READ, spans_overlap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from asyncsim.trace.event import Event, Trace
     from asyncsim.trace.region import Access, Cell
 
@@ -49,13 +47,14 @@ def beyond(trace: Trace) -> list[str]:
 def _written_words(trace: Trace) -> list[str]:
     """Return a reason if a word that a run synchronises on is also written plainly: its value is then not followed."""
     events = trace.events
-    if isinstance(events, Columns):
-        cells: Iterable[Cell] = events.cells.values()
-        touched: Iterable[tuple[Access, ...]] = events.places
-    else:
-        cells = [event.op.cell for event in events if event.op.cell is not None and event.op.cell.region is not None]
-        touched = (event.op.accesses for event in events) if cells else ()
+    ops = [event.op for event in (() if trace.footer is None else trace.footer.pending)]
+    cells: list[Cell] = list(events.cells.values()) if isinstance(events, Columns) else []
+    touched: list[tuple[Access, ...]] = list(events.places) if isinstance(events, Columns) else []
+    if not isinstance(events, Columns):
+        ops += [event.op for event in events]
+    cells += [op.cell for op in ops if op.cell is not None]
     regions = {cell.slot: cell.region for cell in cells if cell.region is not None}
+    touched += [op.accesses for op in ops] if regions else []
     world = trace.header.world
     for region in regions.values():
         if any(window.dirty == "random" and window.name == world.memory_of(region.window) for window in world.windows):

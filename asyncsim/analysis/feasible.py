@@ -115,7 +115,7 @@ class Progress:
         """
         held = state.cells.get(cell.slot)
         if held is None:
-            return int(self.trace.header.world.layouts[cell.signal].start)  # type: ignore[union-attr]  # a cell's is a signal
+            return self.trace.header.world.start_of(cell)
         return held
 
     def can(self, state: State, number: int) -> bool:

@@ -153,8 +153,7 @@ def _change(event: Event) -> tuple[str, int]:
 def _start(streams: Streams, wait: Event) -> int:
     cell = wait.op.cell
     assert cell is not None  # noqa: S101 - for the type checker: a wait has a cell
-    start: int = streams.trace.header.world.layouts[cell.signal].start  # type: ignore[union-attr]  # a cell's is a signal
-    return start
+    return streams.trace.header.world.start_of(cell)
 
 
 def _step(event: Event) -> int:

@@ -47,6 +47,7 @@ VALUES = {
     "fetch_min": lambda rank, row, cell: rank.fetch_min(cell[0], 1),
     "fetch_max": lambda rank, row, cell: rank.fetch_max(cell[0], 1),
     "compare_exchange": lambda rank, row, cell: rank.compare_exchange(cell[0], 0, 1),
+    "arrive": lambda rank, row, cell: rank.arrive(cell.at(1)[0], of=2),
     "wait_value": lambda rank, row, cell: rank.wait_value(cell[0] >= 0),
 }
 """These give what a cell held; several are of one kind."""
