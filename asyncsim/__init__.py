@@ -17,6 +17,7 @@ from asyncsim.collectives.broadcast import broadcast
 from asyncsim.collectives.reduce import ReduceOp
 from asyncsim.collectives.reduce_scatter import reduce_scatter
 from asyncsim.machine.case import Case, Run
+from asyncsim.machine.goldens import AnyOf, Predicate
 from asyncsim.machine.kernel import Kernel, kernel
 from asyncsim.machine.rank import Rank
 from asyncsim.machine.simulate import simulate
@@ -53,6 +54,7 @@ __all__ = [
     "WAR",
     "WAW",
     "And",
+    "AnyOf",
     "AsyncsimError",
     "AtomicAdd",
     "Case",
@@ -70,6 +72,7 @@ __all__ = [
     "Min",
     "MisuseError",
     "Or",
+    "Predicate",
     "Rank",
     "ReduceOp",
     "RefusedError",

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from asyncsim.machine.goldens import AnyOf, Predicate
 from asyncsim.machine.site import module_name
 from asyncsim.trace.declare import Declaration
 from asyncsim.trace.digest import check_nesting
@@ -24,6 +25,8 @@ Inputs = Callable[[int, int, np.random.Generator], Iterable[Any]]
 """(P, call, rng) -> one input a rank, as a list or as the rows of an array: each an array, or a tuple of arrays."""
 Golden = Callable[[Any], Iterable[Any]]
 """The inputs of all ranks, a list -> the output of each rank, likewise."""
+Alike = Callable[[list[Any]], Iterable[int]]
+"""The results of all ranks in a call -> the ranks that must have the same bits: survivors, for instance."""
 
 
 _SOURCES: MutableMapping[Callable[..., Any], str] = WeakKeyDictionary()
@@ -46,12 +49,13 @@ class Kernel:
         program: ``async def program(rank, x, *memory, **params)`` (no `x` without `inputs`).
         memory: the declarations, handed over in this order.
         inputs: makes the inputs of a call; must differ from call to call, or a stale read stays unseen.
-        golden: what the outputs must be, by numpy.
+        golden: what the outputs must be, by numpy; `AnyOf` several of these, or a `Predicate` of all results.
         params: keyword arguments of the program.
         finds: the findings that a known-bad kernel must give.
         rtol: how far from the golden floating results may be, relative to it; others must be equal.
         atol: the same, absolute; an element may be off by the sum of both.
-        same_on_all_ranks: the kernel promises the same bits on every rank.
+        same_on_all_ranks: the kernel promises the same bits on every rank; a function of the results of all ranks says
+            on which.
         about: one line for listings; by default the first line of the program's docstring.
         given_name: what it is called; by default the name it has in its module.
         home: the module it stands in, for a variant made elsewhere than its program.
@@ -62,12 +66,12 @@ class Kernel:
     _: KW_ONLY
     memory: tuple[Declaration, ...]
     inputs: Inputs | None = None
-    golden: Golden | None = None
+    golden: Golden | AnyOf | Predicate | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     finds: tuple[Expected, ...] = ()
     rtol: float = 1e-5
     atol: float = 1e-5
-    same_on_all_ranks: bool = False
+    same_on_all_ranks: bool | Alike = False
     about: str = ""
     given_name: str = ""
     home: str = ""
@@ -76,6 +80,13 @@ class Kernel:
     what runs is that, whatever has become of the file since. Empty if there is none."""
 
     def __post_init__(self) -> None:
+        if not (self.golden is None or isinstance(self.golden, AnyOf | Predicate) or callable(self.golden)):
+            raise MisuseError(f"golden={self.golden!r}; give a function of the inputs of all ranks, AnyOf or Predicate")
+        if not (isinstance(self.same_on_all_ranks, bool) or callable(self.same_on_all_ranks)):
+            raise MisuseError(
+                f"same_on_all_ranks={self.same_on_all_ranks!r}; give True, False, or a function of all ranks' results "
+                "that gives the ranks"
+            )
         if self.home:
             source = _hash_of(self._namespace.get("__file__"))
         else:
@@ -188,8 +199,8 @@ class Kernel:
             check_nesting(x, f"{self.ref}: what inputs(P={ranks}, call={call}) gave rank {rank}")
         return made
 
-    def make_goldens(self, xs: Sequence[Any], call: int) -> list[Any]:
-        """Return what each rank must return for these inputs.
+    def right_results(self, xs: Sequence[Any], call: int) -> list[list[Any]]:
+        """Return the results that are right for these inputs, each with one output a rank; none for a predicate.
 
         Args:
             xs: the input of each rank, by rank.
@@ -199,14 +210,40 @@ class Kernel:
             MisuseError: `golden` raised, gave not one a rank, or gave a value that is nested too deep.
 
         """
-        if self.golden is None:
+        if self.golden is None or isinstance(self.golden, Predicate):
             return []
-        made = author_call(f"{self.ref}: golden, for call {call},", _golden_parts, self.golden, xs)
-        if len(made) != len(xs):
-            raise MisuseError(f"{self.ref}: golden gave {len(made)} outputs for {len(xs)} ranks; give one a rank")
-        for rank, y in enumerate(made):
-            check_nesting(y, f"{self.ref}: what golden gave rank {rank} (call {call})")
-        return author_call(f"{self.ref}: what golden gave for call {call}", _plain, made)
+        golden = self.golden if isinstance(self.golden, AnyOf) else AnyOf(self.golden)
+        return golden.results(self.ref, xs, call)
+
+    @property
+    def any_right(self) -> bool:
+        """Whether a result may be one of several, so that schedules may differ in which one they give."""
+        return isinstance(self.golden, AnyOf | Predicate)
+
+    @property
+    def right_rule(self) -> str:
+        """What makes a result right, in words, where several are; else empty."""
+        return self.golden.rule if isinstance(self.golden, AnyOf | Predicate) else ""
+
+    def alike(self, ys: Sequence[Any], call: int) -> list[int]:
+        """Return the ranks that must have the same bits.
+
+        Args:
+            ys: the result of each rank in a call that all have completed.
+            call: from 0, for the message.
+
+        Raises:
+            MisuseError: `same_on_all_ranks` raised, or gave something else than ranks.
+
+        """
+        if not callable(self.same_on_all_ranks):
+            return list(range(len(ys))) if self.same_on_all_ranks else []
+        what = f"{self.ref}: same_on_all_ranks, for call {call},"
+        made = author_call(what, lambda: list(self.same_on_all_ranks(list(ys))))  # type: ignore[operator]
+        ranks = [rank for rank in made if isinstance(rank, int | np.integer) and 0 <= rank < len(ys)]
+        if len(ranks) != len(made):
+            raise MisuseError(f"{what} gave {str(made)[:60]}; it must give ranks, from 0 to {len(ys) - 1}")
+        return sorted(map(int, ranks))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Call the program, so that one kernel can await another."""
@@ -231,17 +268,6 @@ def _listed(inputs: Inputs, ranks: int, call: int, rng: np.random.Generator) -> 
     return list(parts)
 
 
-def _golden_parts(golden: Golden, xs: Sequence[Any]) -> list[Any]:
-    return list(golden(xs))
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - what a golden gave
-    """Return an array for what can be made one: whatever it takes to make it is done here, once."""
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value] if type(value) in (list, tuple) else value
-    return value if value is None or isinstance(value, str | np.ndarray | np.generic) else np.asarray(value)
-
-
 def _called(kernel: Kernel) -> str:
     """Say what a program is called with: the rank, an input, and its memory by name."""
     memory = ", ".join(declared.name for declared in kernel.memory)
@@ -264,22 +290,24 @@ def kernel(  # noqa: PLR0913 - the fields of a kernel, by name
     *,
     memory: Sequence[Declaration],
     inputs: Inputs | None = None,
-    golden: Golden | None = None,
+    golden: Golden | AnyOf | Predicate | None = None,
     finds: Expected | Sequence[Expected] = (),
     rtol: float = 1e-5,
     atol: float = 1e-5,
-    same_on_all_ranks: bool = False,
+    same_on_all_ranks: bool | Alike = False,
 ) -> Callable[[Callable[..., Any]], Kernel]:
     """Make a kernel of the program below it. The arguments are those of `Kernel`.
 
     Args:
         memory: windows and signals, handed to the program in this order.
         inputs: makes the inputs of a call, one a rank; None: the program takes none.
-        golden: gives the outputs that are right for some inputs; None: they are not compared with any.
+        golden: gives the outputs that are right for some inputs, `AnyOf` for several right results, or a `Predicate`
+            of all ranks' results; None: they are not compared with any.
         finds: the findings that a known-bad kernel must give.
         rtol: relative to the golden; for floating results.
         atol: absolute, in addition.
-        same_on_all_ranks: whether every rank must return the same bits.
+        same_on_all_ranks: whether every rank must return the same bits; a function of the results of all ranks in a
+            call gives the ranks that must.
 
     """
 

@@ -13,6 +13,7 @@ from asyncsim.checking.diagnose.oracle import leaves
 from asyncsim.checking.record.locate import locate
 from asyncsim.collectives import golden
 from asyncsim.machine.case import Case
+from asyncsim.machine.goldens import AnyOf
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.latency import Latency
 from asyncsim.trace.declare import Window
@@ -171,6 +172,8 @@ def cost(kernel: Kernel, price: Price, *, ranks: int = 4, calls: int = 1, seed: 
 def collective_of(kernel: Kernel) -> str | None:
     """Return what collective a kernel is, if its golden or its place among the exhibits says so."""
     made: Any = kernel.golden
+    if isinstance(made, AnyOf) and len(made.goldens) == 1:
+        made = made.goldens[0]
     while isinstance(made, partial):
         made = made.func
     known = _BY_GOLDEN.get(made)

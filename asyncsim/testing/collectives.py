@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
-from asyncsim.checking.diagnose.outcome import compare
+from asyncsim.checking.diagnose.compare import compare
 from asyncsim.checking.verdict.check import check
 from asyncsim.machine.case import Case
 from asyncsim.machine.direct import drive

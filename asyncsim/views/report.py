@@ -46,6 +46,8 @@ def report_text(
     """
     lines = [f"{report.verdict}  {case_text(report.case, report.models)}"]
     lines += wrapped(_scope(report), width, "  ")
+    if report.case.kernel.any_right:
+        lines += wrapped(f"a right result: {report.case.kernel.right_rule}", width, "  ")
     if report.verdict == PROVED:
         lines += wrapped(f"taken for granted: {report.granted}", width, "  ")
     for number, finding in enumerate(report.findings, 1):

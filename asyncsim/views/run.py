@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from asyncsim.machine.goldens import Predicate
 from asyncsim.trace.cells import SYMBOLS
 from asyncsim.views.report import source_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from asyncsim.checking.diagnose.outcome import Difference
+    from asyncsim.checking.diagnose.compare import Difference
     from asyncsim.machine.case import Run
     from asyncsim.trace.event import Event
     from asyncsim.trace.finding import Finding
@@ -40,6 +41,10 @@ def run_text(
     if not findings:
         lines.append("no failure until there" if cut_short else "no failure: no result is wrong, and nothing hangs")
     for finding in findings:
+        if finding.kind == "wrong-result" and differences and isinstance(run.case.kernel.golden, Predicate):
+            lines.append(f"{finding.kind}: the results of {len(differences)} of {run.case.calls} calls are refused")
+            lines += _short([[f"  call {call}: {off.text}"] for call, _, off in differences])
+            continue
         if finding.kind == "wrong-result" and differences:
             results = run.case.calls * run.case.ranks
             lines.append(f"{finding.kind}: {len(differences)} of {results} results are wrong")

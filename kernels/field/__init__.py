@@ -50,6 +50,7 @@ from kernels.field import (
     f40_set_flag_of_many_producers,
     f41_barrier_with_too_few_threads,
     f42_late_flag_of_an_epoch_given_up,
+    f43_each_survivor_its_own_dead,
     f44_flags_cleaned_at_readmission,
     f51_semaphore_made_at_capture,
     f52_fill_races_with_the_signal,
@@ -289,6 +290,11 @@ CASES: tuple[FieldCase, ...] = (
         source="local-inference-lab/b12x#295, local-inference-lab/b12x#313",
         buggy=f42_late_flag_of_an_epoch_given_up.buggy, fixed=f42_late_flag_of_an_epoch_given_up.fixed,
         ranks=3, calls=1, memory="sc", expected=RAW("same call"), words="is not the golden", proof="EXHAUSTED",
+    ),
+    FieldCase(
+        number="F43", title="each survivor makes its own list of the dead", source="vllm-project/vllm#46370",
+        buggy=f43_each_survivor_its_own_dead.buggy, fixed=f43_each_survivor_its_own_dead.fixed,
+        ranks=2, calls=1, memory="sc", expected=Expected("ranks-differ"), proof="EXHAUSTED",
     ),
     FieldCase(
         number="F44", title="flags are cleaned before an old signal came", source="flashinfer-ai/flashinfer#4183",

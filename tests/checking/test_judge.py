@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from asyncsim import Case, Window, kernel
-from asyncsim.checking.diagnose.outcome import Judge, compare
+from asyncsim.checking.diagnose.compare import compare
+from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.machine.case import MISSING, Run
 
 WINDOW = Window("window", (1,), np.float32)

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from asyncsim import Signal, Window, barrier, kernel, simulate
-from asyncsim.checking.diagnose.outcome import Judge, compare
+from asyncsim.checking.diagnose.compare import compare
+from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.verdict.check import check
 from asyncsim.checking.verdict.explore import explore
 from asyncsim.machine.case import MISSING, Case

@@ -28,6 +28,7 @@ BEYOND = {
     "field.f39_window_larger_than_the_ring:buggy",
     "field.f40_set_flag_of_many_producers:buggy",
     "field.f42_late_flag_of_an_epoch_given_up:buggy",
+    "field.f43_each_survivor_its_own_dead:buggy",
     "field.f44_flags_cleaned_at_readmission:buggy",
 }
 """What no change of these kinds repairs: counters, epochs and indexes that are wrong from the ground up."""

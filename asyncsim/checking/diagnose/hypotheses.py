@@ -78,7 +78,7 @@ def short_of_contributions(wrong: WrongResult) -> str | None:
             f"it is short of exactly the own contribution, rank {wrong.rank}'s"
             if ranks == own
             else f"it is short of the contribution of {_ranks(ranks)}",
-            wrong.given(("zero", ranks), partial(_zeroed, ranks)),
+            wrong.given(("zero", ranks), partial(zeroed, ranks)),
             f"the golden of inputs in which {'that one is' if len(ranks) == 1 else 'these are'} zero",
         )
         for ranks in chain([own], others)
@@ -90,7 +90,7 @@ def contribution_of_another_call(wrong: WrongResult) -> str | None:
     return wrong.first(
         (
             f"{_possessive(ranks)} contribution is that of {_call(wrong, call)}",
-            wrong.given(("call", call, ranks), partial(_taken_from, wrong.case.inputs[call], ranks)),
+            wrong.given(("call", call, ranks), partial(taken_from, wrong.case.inputs[call], ranks)),
             f"the golden with {'that one' if len(ranks) == 1 else 'those'}",
         )
         for call in wrong.other_calls()
@@ -104,7 +104,7 @@ def contribution_of_another_rank(wrong: WrongResult) -> str | None:
     return wrong.first(
         (
             f"rank {rank}'s contribution is that of rank {other}",
-            wrong.given(("rank", rank, other), partial(_swapped, rank, other)),
+            wrong.given(("rank", rank, other), partial(swapped, rank, other)),
             "the golden with that one",
         )
         for rank, other in islice(permutations(range(wrong.case.ranks), 2), wrong.oracle.limit)
@@ -113,12 +113,11 @@ def contribution_of_another_rank(wrong: WrongResult) -> str | None:
 
 def total_for_an_input(wrong: WrongResult) -> str | None:
     """A peer's finished result was reduced where its input should have been: this call's, or an earlier one's."""
-    goldens = wrong.case.goldens or []
     calls = range(wrong.call, -1, -1)
     return wrong.first(
         (
             _taken_for_inputs(ranks, when),
-            wrong.given(("total", call, ranks), partial(_finished, goldens[call], ranks)),
+            wrong.given(("total", call, ranks), partial(_finished, wrong.oracle.results(call), ranks)),
             f"the golden with {'that total' if len(ranks) == 1 else 'those totals'} as input",
         )
         for call in calls
@@ -139,7 +138,7 @@ def several_at_once(wrong: WrongResult) -> str | None:
         for stale in combinations(both, part)
         for done in [tuple(rank for rank in both if rank not in stale)]
     )
-    totals = (wrong.case.goldens or [])[wrong.call]
+    totals = wrong.oracle.results(wrong.call)
     return wrong.first(
         (
             f"{_possessive(stale)} contribution is that of {_call(wrong, call)}, and {_taken_for_inputs(done)}",
@@ -185,7 +184,7 @@ def divided(wrong: WrongResult) -> str | None:
 
 def narrow(wrong: WrongResult) -> str | None:
     """It was rounded to 16 bits, or added up in them."""
-    return sixteen_bits(wrong.case, wrong.call, wrong.rank, wrong.outputs[wrong.rank])
+    return sixteen_bits(wrong.case, wrong.call, wrong.rank, wrong.outputs[wrong.rank], wrong.oracle.number)
 
 
 def tail_dropped(wrong: WrongResult) -> str | None:
@@ -241,7 +240,7 @@ def diagnose(oracle: Oracle, call: int, rank: int, outputs: Sequence[Any]) -> st
         outputs: the results of all ranks in that call.
 
     """
-    if oracle.case.kernel.golden is None:
+    if not oracle.case.right_results[call]:
         return None
     key = (call, rank, *(None if y is MISSING else digest_value(y) for y in outputs))
     if key not in oracle.explained:  # shrinking a witness meets the same wrong results again and again
@@ -283,19 +282,39 @@ def _possessive(ranks: Sequence[int]) -> str:
     return f"{_ranks(ranks)}'s"
 
 
-def _zeroed(ranks: Sequence[int], xs: list[Any]) -> list[Any]:
-    """Make the inputs of some ranks zero; the given ones are left as they are, here and below."""
+def zeroed(ranks: Sequence[int], xs: list[Any]) -> list[Any]:
+    """Make the inputs of some ranks zero; the given ones are left as they are, here and below.
+
+    Args:
+        ranks: whose.
+        xs: the input of each rank.
+
+    """
     return [each(x, np.zeros_like) if rank in ranks else x for rank, x in enumerate(xs)]
 
 
-def _taken_from(others: Sequence[Any], ranks: Sequence[int], xs: list[Any]) -> list[Any]:
-    """Replace the inputs of some ranks: `others` has one for each rank."""
+def taken_from(others: Sequence[Any], ranks: Sequence[int], xs: list[Any]) -> list[Any]:
+    """Replace the inputs of some ranks.
+
+    Args:
+        others: one for each rank.
+        ranks: whose are replaced.
+        xs: the input of each rank.
+
+    """
     return [others[rank] if rank in ranks else x for rank, x in enumerate(xs)]
 
 
-def _swapped(rank: int, other: int, xs: list[Any]) -> list[Any]:
-    """Replace a rank's input by that of another."""
-    return _taken_from([xs[other]] * len(xs), [rank], xs)
+def swapped(rank: int, other: int, xs: list[Any]) -> list[Any]:
+    """Replace a rank's input by that of another.
+
+    Args:
+        rank: whose is replaced.
+        other: whose it becomes.
+        xs: the input of each rank.
+
+    """
+    return taken_from([xs[other]] * len(xs), [rank], xs)
 
 
 def _rolled(by: int, xs: list[Any]) -> list[Any]:
@@ -318,4 +337,4 @@ def _mixed(
     others: Sequence[Any], stale: Sequence[int], totals: Sequence[Any], done: Sequence[int], xs: list[Any]
 ) -> list[Any] | None:
     """Replace the inputs of the `stale` ranks by others, and those of the ranks that are done by their totals."""
-    return _finished(totals, done, _taken_from(others, stale, xs))
+    return _finished(totals, done, taken_from(others, stale, xs))

@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from asyncsim.machine.case import copied
+from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _NARROW = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 
 
-def sixteen_bits(case: Case, call: int, rank: int, got: Any) -> str | None:  # noqa: ANN401 - any output
+def sixteen_bits(case: Case, call: int, rank: int, got: Any, number: int = 0) -> str | None:  # noqa: ANN401 - any output
     """Return how 16 bits explain a wrong result, as a clause; None if they do not.
 
     Args:
@@ -33,9 +34,11 @@ def sixteen_bits(case: Case, call: int, rank: int, got: Any) -> str | None:  # n
         call: which call gave the result.
         rank: which rank gave it.
         got: the result.
+        number: which of several right results it is held against, from 0.
 
     """
-    want = case.goldens[call][rank] if case.goldens is not None else None
+    right = case.right_results[call]
+    want = right[number][rank] if number < len(right) else None
     if not isinstance(got, np.ndarray | np.generic) or not isinstance(want, np.ndarray | np.generic):
         return None
     got, want = np.asarray(got), np.asarray(want)
@@ -47,24 +50,25 @@ def sixteen_bits(case: Case, call: int, rank: int, got: Any) -> str | None:  # n
                 continue  # it holds numbers that 16 bits cannot: no need to look further
             if _same(got, want.astype(dtype)):
                 return f"it is the golden rounded to {dtype}"
-            shares = _shares(case, call, rank, want)
+            shares = _shares(case, call, rank, want, number)
             for order, ranks in _orders(rank, case.ranks):
                 if shares is not None and _same(got, _sum([shares[peer] for peer in ranks], dtype)):
                     return f"adding up in {dtype}, {order}, gives exactly this: a 16-bit accumulator explains it"
     return None
 
 
-def _shares(case: Case, call: int, rank: int, want: Array) -> list[Array] | None:
+def _shares(case: Case, call: int, rank: int, want: Array, number: int) -> list[Array] | None:
     """Return what each rank's input contributes to the golden; None if the golden is no sum of such shares."""
-    golden, xs = case.kernel.golden, case.inputs[call]
-    if golden is None or not all(isinstance(x, np.ndarray) for x in xs):
+    xs = case.inputs[call]
+    if not all(isinstance(x, np.ndarray) for x in xs):
         return None
     shares = []
     try:
         for peer in range(case.ranks):
             alone = [x if number == peer else np.zeros_like(x) for number, x in enumerate(copied(xs))]
-            shares.append(np.asarray(list(golden(alone))[rank]).astype(np.float32))
-    except (ArithmeticError, LookupError, TypeError, ValueError):
+            share = case.kernel.right_results(alone, call)[number][rank]
+            shares.append(np.asarray(share).astype(np.float32))
+    except (LookupError, MisuseError, TypeError, ValueError):
         return None  # a golden need not take zeros
     kernel = case.kernel
     if any(share.shape != want.shape for share in shares):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asyncsim.checking.diagnose.hypotheses import diagnose
-from asyncsim.checking.diagnose.oracle import Oracle
+from asyncsim.checking.diagnose.compare import Difference, compare
+from asyncsim.checking.diagnose.right import RightResults, wrong_results
 from asyncsim.machine.case import MISSING
+from asyncsim.machine.goldens import Predicate
 from asyncsim.trace.digest import digest_value
 from asyncsim.trace.event import COMPLETE
 from asyncsim.trace.finding import Finding, Side
@@ -26,73 +26,8 @@ _WHY = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Where an output is not what it should be.
-
-    Args:
-        elements: how many differ, of how many.
-        text: the first few, in words.
-
-    """
-
-    elements: int
-    text: str
-
-
-def compare(got: Any, want: Any, *, rtol: float, atol: float) -> Difference | None:  # noqa: ANN401 - any output
-    """Return how an output differs from its golden, beyond the tolerance; None if it does not.
-
-    Floating and complex numbers are compared in double precision, NaN equal to NaN; integers and
-    booleans must be equal. The dtype is the kernel's own choice, the shape is not.
-
-    Args:
-        got: the output: an array, a number, a text, None, or a list or tuple of such.
-        want: the golden.
-        rtol: relative to the golden.
-        atol: absolute, in addition.
-
-    """
-    if isinstance(got, list | tuple) or isinstance(want, list | tuple):
-        return _compare_parts(got, want, rtol=rtol, atol=atol)
-    if got is None or want is None or isinstance(got, str) or isinstance(want, str):
-        same = type(got) is type(want) and got == want
-        return None if same else Difference(1, f"got {_short(got)}, expected {_short(want)}")
-    a, b = np.asarray(got), np.asarray(want)
-    if a.shape != b.shape:
-        return Difference(max(a.size, 1), f"got shape {a.shape}, expected {b.shape}")
-    if a.dtype.kind in "biu" and b.dtype.kind in "biu":
-        off = a != b
-    else:
-        wide = np.complex128 if "c" in (a.dtype.kind, b.dtype.kind) else np.float64
-        with np.errstate(all="ignore"):
-            off = ~np.isclose(a.astype(wide), b.astype(wide), rtol=rtol, atol=atol, equal_nan=True)
-    count = int(np.count_nonzero(off))
-    if not count:
-        return None
-    places = np.argwhere(off)[:3]
-    shown = ", ".join(f"{_index(place)}{a[tuple(place)]!s} instead of {b[tuple(place)]!s}" for place in places)
-    return Difference(count, f"{count} of {a.size} elements differ: {shown}{', …' if count > len(places) else ''}")
-
-
-def _compare_parts(got: Any, want: Any, *, rtol: float, atol: float) -> Difference | None:  # noqa: ANN401
-    try:
-        parts = list(zip(got, want, strict=True))
-    except (TypeError, ValueError):
-        return Difference(1, f"got {_short(got)}, expected {_short(want)}")
-    differences = [compare(a, b, rtol=rtol, atol=atol) for a, b in parts]
-    bad = [(n, difference) for n, difference in enumerate(differences) if difference is not None]
-    if not bad:
-        return None
-    return Difference(sum(d.elements for _, d in bad), "; ".join(f"output {n}: {d.text}" for n, d in bad))
-
-
-def _short(value: Any) -> str:  # noqa: ANN401
-    return f"{type(value).__name__} of {len(value)}" if isinstance(value, list | tuple) else repr(value)[:60]
-
-
-def _index(place: Any) -> str:  # noqa: ANN401 - a row of argwhere
-    return f"[{', '.join(str(int(n)) for n in place)}] is " if len(place) else ""
+RIGHT = "a right result"
+"""The key of every end that is right, where several results are."""
 
 
 class Judge:
@@ -105,7 +40,7 @@ class Judge:
 
     def __init__(self, case: Case) -> None:
         self.case = case
-        self._oracle = Oracle(case)
+        self._right_results = RightResults(case)
         self._right: list[list[str | None]] | None = None
         self._reference: list[list[Any]] | None = None
         self._reference_digests: list[list[str | None]] = []
@@ -147,21 +82,31 @@ class Judge:
 
     def differences(self, run: Run) -> list[tuple[int, int, Difference]]:
         """Return (call, rank, difference) for every output that is wrong."""
-        wanted = self.case.goldens if self.case.goldens is not None else self._reference
-        if wanted is None:
-            return []
-        kernel = self.case.kernel
-        exact = self.case.goldens is None
-        found = []
-        for call, (outputs, wants) in enumerate(zip(run.outputs, wanted, strict=True)):
-            for rank, (got, want) in enumerate(zip(outputs, wants, strict=True)):
-                if got is MISSING or want is MISSING:
-                    continue
-                tolerance = (0.0, 0.0) if exact else (kernel.rtol, kernel.atol)
-                difference = compare(got, want, rtol=tolerance[0], atol=tolerance[1])
-                if difference is not None:
-                    found.append((call, rank, difference))
-        return found
+        if self.case.kernel.golden is not None:
+            wrong = [self._right_results.wrong(call, outputs) for call, outputs in enumerate(run.outputs)]
+        elif self._reference is not None:
+            pairs = zip(run.outputs, self._reference, strict=True)
+            wrong = [wrong_results(outputs, wants, rtol=0.0, atol=0.0) for outputs, wants in pairs]
+        else:
+            wrong = []
+        return [(call, rank, difference) for call, found in enumerate(wrong) for rank, difference in found]
+
+    def another_right_result(self, run: Run, other: Run) -> bool:
+        """Return whether two runs are both right, if several results are: then which one it is does not matter.
+
+        Args:
+            run: one of them.
+            other: the other one; it may be the same.
+
+        """
+        return self.case.kernel.any_right and all(
+            each.ending == COMPLETE and not self.failures(each) for each in (run, other)
+        )
+
+    def end_key(self, run: Run) -> str:
+        """Return what two runs have in common that end alike; where several results are right, these are alike."""
+        alike = self.case.kernel.any_right and self.another_right_result(run, run)
+        return RIGHT if alike else f"{run.ending} {self.digests(run)}"
 
     def failures(self, run: Run) -> frozenset[str]:
         """Return all that fails in a run, each thing by itself, to compare runs by; nothing for one that is right."""
@@ -222,18 +167,24 @@ class Judge:
             return []
         call, rank, difference = wrong[0]
         sides = tuple(_result(run, call, rank) for call, rank, _ in wrong[:4])
-        against = "the golden" if self.case.goldens is not None else "the result of the fair schedule"
-        why = f"rank {rank}'s result of call {call} is not {against}: {difference.text}"
-        reason = diagnose(self._oracle, call, rank, run.outputs[call])
-        if reason is not None:
-            why = f"{why}; {reason}"
+        if isinstance(self.case.kernel.golden, Predicate):  # it refuses them together
+            sides = tuple(_result(run, call, rank) for rank in range(self.case.ranks))
+        if self.case.kernel.golden is None:
+            why = f"rank {rank}'s result of call {call} is not the result of the fair schedule: {difference.text}"
+        else:
+            why = self._right_results.why(call, rank, difference, run.outputs[call])
         return [Finding("wrong-result", why, pairs=len(wrong), harmful=True, sides=sides, shown=difference.text)]
 
     def _ranks_differ(self, run: Run) -> list[Finding]:
-        if not self.case.kernel.same_on_all_ranks:
+        kernel = self.case.kernel
+        if not kernel.same_on_all_ranks:
             return []
         for call, outputs in enumerate(run.outputs):
-            known = [(rank, y) for rank, y in enumerate(outputs) if y is not MISSING]
+            if callable(kernel.same_on_all_ranks):  # it is asked of all results
+                whole = all(y is not MISSING for y in outputs)
+                known = [(rank, outputs[rank]) for rank in kernel.alike(outputs, call)] if whole else []
+            else:
+                known = [(rank, y) for rank, y in enumerate(outputs) if y is not MISSING]
             different = [(rank, y) for rank, y in known if digest_value(y) != digest_value(known[0][1])]
             if different:
                 (first, want), (other, got) = known[0], different[0]
@@ -241,11 +192,18 @@ class Judge:
                 text = difference.text if difference is not None else "they differ in sign of zero, NaN bits or dtype"
                 why = (
                     f"rank {other}'s result of call {call} differs from rank {first}'s, "
-                    f"and the kernel promises equal ones: {text}"
+                    f"and the kernel promises equal ones{_among(known, outputs)}: {text}"
                 )
                 sides = (_result(run, call, first), _result(run, call, other))
                 return [Finding("ranks-differ", why, pairs=len(different), harmful=True, sides=sides, shown=text)]
         return []
+
+
+def _among(known: Sequence[tuple[int, Any]], outputs: Sequence[Any]) -> str:
+    """Return on which ranks the results must be equal, if not on all that have one."""
+    if len(known) == sum(y is not MISSING for y in outputs):
+        return ""
+    return f" on ranks {', '.join(str(rank) for rank, _ in known)}"
 
 
 def _ended(run: Run) -> str:

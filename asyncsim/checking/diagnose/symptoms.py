@@ -14,7 +14,8 @@ from asyncsim.analysis.group import FairOrder, findings_of
 from asyncsim.analysis.mismatch import call_mismatches
 from asyncsim.analysis.spin import endless
 from asyncsim.analysis.streams import Streams
-from asyncsim.checking.diagnose.outcome import Difference, Judge, compare
+from asyncsim.checking.diagnose.compare import Difference, compare
+from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.machine.case import MISSING, Case
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.fifo import Fifo
@@ -151,7 +152,7 @@ class Symptoms:
         return self._judge.differences(run) or self._other_bits(run)
 
     def _other_bits(self, run: Run) -> list[tuple[int, int, Difference]]:
-        if self._fair is None:
+        if self._fair is None or self._judge.another_right_result(run, self._fair):
             return []
         return [
             (call, rank, compare(got, want, rtol=0.0, atol=0.0) or Difference(1, _BITS))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from asyncsim.checking.diagnose.outcome import RIGHT
 from asyncsim.checking.search.dependence import Refinement
 from asyncsim.checking.search.dpor import Decision, Prefix
 from asyncsim.checking.search.exhaust import ExhaustiveSearch
@@ -118,10 +119,12 @@ class OrderComparison:
             return OrderEffect(None, f"{NOT_FOLLOWED}, but {made} executions of them, which show no difference")
         if here.ends.keys() != there.ends.keys():
             return OrderEffect(None, "the order of the fair run has ends that the other has not")
-        if here.explored.contents != there.explored.contents:
+        right = here.ends.keys() == {RIGHT}
+        if not right and here.explored.contents != there.explored.contents:
             words = "the outputs are the same in both orders, but the windows end with other contents"
             return OrderEffect(True if self._judge.silent else None, words)
-        words = f"the same bits in both orders, each followed to all its ends ({made} executions)"
+        what = RIGHT if right else "the same bits"
+        words = f"{what} in both orders, each followed to all its ends ({made} executions)"
         return OrderEffect(False, words)  # noqa: FBT003
 
     async def _explore_after(self, choices: Sequence[str]) -> _Followed | None:
@@ -142,7 +145,7 @@ class OrderComparison:
         return None
 
     def _note(self, ends: dict[str, EndState], run: Run) -> None:
-        ends.setdefault(f"{run.ending} {self._judge.digests(run)}", EndState(tuple(run.choices), run))
+        ends.setdefault(self._judge.end_key(run), EndState(tuple(run.choices), run))
 
     def _differ(self, here: _Followed, there: _Followed) -> OrderEffect | None:
         """Show an end that the other order alone has; or the fair one alone, where the fair run itself fails."""

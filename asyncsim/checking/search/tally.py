@@ -68,6 +68,7 @@ class Tally:
         self.judged = 0
         self.seen = GoodTuring()
         self._writer = writer
+        self._any_right = writer.case.kernel.any_right
         self._first: dict[str, Failure] = {}
         self._witnessed: dict[str, Finding] = {}
         self._times: dict[str, int] = {}
@@ -135,9 +136,8 @@ class Tally:
             notes.append(self.seen.summary())
         if self._other_bits:
             often = f"in {self._other_bits} of {self.done} schedules"
-            notes.append(
-                f"{often} the results differ in their bits from those of the fair one, each within the tolerance"
-            )
+            which = "each of them right" if self._any_right else "each within the tolerance"
+            notes.append(f"{often} the results differ in their bits from those of the fair one, {which}")
         return notes
 
 

@@ -36,7 +36,7 @@ class WitnessWriter:
 
     def __init__(self, case: Case, save: Path | str | None) -> None:
         """Make the directory now, so that a bad one is noticed before the work."""
-        self._case = case
+        self.case = case
         self.folder = None if save is None else Path(save)
         self._names: dict[str, int] = {}
         if self.folder is not None:
@@ -59,7 +59,7 @@ class WitnessWriter:
             RuntimeError: the run that shows it could not be recorded.
 
         """
-        case = replace(self._case, memory=memory) if memory else self._case
+        case = replace(self.case, memory=memory) if memory else self.case
         finding = describe_hang(case, finding, choices)
         header = case.header(SCHEDULER)
         with_token = finding.with_(token=encode(Token.of(header, choices, ending=ending)))
@@ -80,7 +80,7 @@ class WitnessWriter:
 
     def _name(self, finding: Finding) -> str:
         """Name a file by what it shows; the same check gives the same names."""
-        case = self._case
+        case = self.case
         module, _, name = case.kernel.ref.rpartition(":")
         stem = f"{Path(module).stem if module.endswith('.py') else module.rpartition('.')[2]}-{name}"
         model = "" if case.memory == "sc" else f"-{case.memory}"

@@ -16,6 +16,7 @@ from asyncsim.analysis.group import EXAMPLES, FairOrder, findings_of
 from asyncsim.analysis.races import suspect_at
 from asyncsim.analysis.signals import signal_race_at
 from asyncsim.analysis.streams import Streams
+from asyncsim.checking.diagnose.outcome import RIGHT
 from asyncsim.checking.record.interrupts import interrupts_deferred
 from asyncsim.checking.search.coenabled import SIGNAL_RACE
 from asyncsim.checking.search.ends import NOT_FOLLOWED, OrderComparison, OrderEffect
@@ -88,8 +89,11 @@ class RaceClassifier:
         met_races = _MetRaces(self.judge.case, self.fair, self.races)
         await self._add(met_races, complete=explored is not None and explored.complete)
         left = [n for n, found in enumerate(self.findings) if found.kind in ORDER_FINDINGS and found.harmful is None]
-        if explored is not None and explored.complete and not explored.failures and len(explored.contents) == 1:
-            words = f"the same bits in all {explored.inequivalent} inequivalent executions"
+        any_right = self.judge.case.kernel.any_right
+        alike = explored is not None and (any_right or len(explored.contents) == 1)
+        if explored is not None and alike and explored.complete and not explored.failures:
+            what = "the same bits" if len(explored.contents) == 1 else RIGHT
+            words = f"{what} in all {explored.inequivalent} inequivalent executions"
             for number in left:
                 self.findings[number] = await self._with_schedule(
                     self.findings[number].with_(harmful=False, shown=words), met_races

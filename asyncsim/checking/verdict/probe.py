@@ -64,7 +64,10 @@ class DeterminismProbe:
         if not why and (shared := self._shared_object(reference)) is not None:
             why, second = shared
         if why:
-            outputs = second is None or self.judge.digests(reference) != self.judge.digests(second)
+            outputs = second is None or (
+                self.judge.digests(reference) != self.judge.digests(second)
+                and not self.judge.another_right_result(reference, second)
+            )
             self.state.findings.append(Finding("hidden-state", why, harmful=True if outputs else None))
         elif second is not None:
             self.state.begin_stage("look at later calls")

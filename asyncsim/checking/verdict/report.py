@@ -120,6 +120,7 @@ class Report:
             "scope": self.scope, "notes": self.notes, "schedules": self.schedules, "one_run": self.one_run,
             "interrupted": self.interrupted, "later_calls": self.later_calls or None,
             "granted": self.granted if self.verdict == PROVED else None,
+            "right": case.kernel.right_rule or None,
         }  # fmt: skip
 
 
@@ -182,7 +183,8 @@ def exhaustion_scope(explored: ExhaustiveResult, case: Case) -> str:
 
     """
     were = "was" if explored.inequivalent == 1 else "were"
-    differ = "" if len(explored.results) == 1 else f" ({len(explored.results)} different results, none of them wrong)"
+    which = "each of them right" if case.kernel.any_right else "none of them wrong"
+    differ = "" if len(explored.results) == 1 else f" ({len(explored.results)} different results, {which})"
     return f"{_all_executions(explored)} of {_case_limits(case)} {were} run, and none fails{differ}"
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from asyncsim.trace.finding import Finding, Side
 
 SAME = "the same bits in both orders"
+BOTH_RIGHT = "another result in each order, and both are right"
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +217,9 @@ class _Trial:
             return Witness()
         if here != there:
             return Witness(shown="both orders fail here: the schedule turns other races round, too")
-        if judge.digests(one.run) == judge.digests(other.run):
-            return _same_outputs(one.run, other.run)
+        same = judge.digests(one.run) == judge.digests(other.run)
+        if same or judge.another_right_result(one.run, other.run):
+            return _same_outputs(one.run, other.run) if same else _of(other.run, BOTH_RIGHT, harmful=False)
         shown = DIFFER if here else f"{DIFFER}, each within the tolerance"
         # The one that differs from the fair run: its replay shows the difference.
         return _of(one.run if judge.is_reference(other.run) else other.run, shown, harmful=True)
