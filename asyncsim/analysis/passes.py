@@ -141,14 +141,11 @@ class Pass:
         if sync.guard is None:
             return True
         for epoch, goal in sync.guard:
-            if goal.reached is not None:
-                if (goal.is_open or self._open[epoch]) and goal.reached.holds(self._values[epoch]):
-                    return True
-                continue
             come = self._debits[epoch] if goal.down else self._credits[epoch]
             if goal.without is not None:
                 come -= self._own[goal.without, epoch, goal.down]
-            if (goal.is_open or self._open[epoch]) and come >= goal.credits:
+            is_there = come >= goal.credits and (goal.is_open or self._open[epoch])
+            if is_there and (goal.reached is None or goal.reached.holds(self._values[epoch])):
                 return True
         return False
 
@@ -162,8 +159,6 @@ class Pass:
 
     def _apply(self, sync: Sync) -> list[int]:
         """Let an operation take effect; return who may be able to go on by it."""
-        if not (sync.opens or sync.credits or sync.combine):
-            return []
         if sync.opens:
             self._open[sync.epoch] = True
         if sync.combine:
@@ -174,6 +169,8 @@ class Pass:
             come[sync.epoch] += abs(sync.credits)
             if self._forwarded and not sync.queued:
                 self._own[sync.place[0], sync.epoch, down] += abs(sync.credits)
+        elif not sync.opens:
+            return []
         return self._parked.pop(sync.slot, [])
 
     def _position(self, actor: int) -> int:

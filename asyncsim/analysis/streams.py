@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from asyncsim.analysis.updates import change_in, direction_of
 from asyncsim.trace.cells import ADDING, APPLY, SET, XOR
 from asyncsim.trace.event import DEADLOCK
-from asyncsim.trace.kinds import EXCHANGING, QUEUED, QUIETING, SIGNALLING, TESTING, WAITING
+from asyncsim.trace.kinds import EXCHANGING, NOTIFYING, QUEUED, QUIETING, SIGNALLING, TESTING, WAITING
 from asyncsim.trace.landing import index_of
 from asyncsim.trace.late import model_of
 
@@ -308,10 +308,16 @@ class Streams:
             return
         history = self._history(op.cell)
         epoch = history.epochs[-1]
+        # Plain waits and notifies are most of what there is: of these no more is asked.
         if op.kind in WAITING:
             history.waits.append(Wait(place, event, None if pending else epoch))
+            if not (op.consume or op.update):
+                return
         elif op.kind in TESTING or op.kind in EXCHANGING:
             history.tests.append(Wait(place, event, epoch))
+        elif op.kind in NOTIFYING:
+            self._change(history, place, op.how, op.amount)
+            return
         change = change_in(event)
         if change is not None:
             self._change(history, place, *change)
