@@ -10,8 +10,8 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from asyncsim.trace.cells import AND, APPLY, COMPARE, MAX, MIN, OR
-from asyncsim.trace.kinds import ARRIVE, COMPARE_EXCHANGE, COMPARING, EXCHANGING, TESTING, WAITING
-from asyncsim.trace.op import change_by
+from asyncsim.trace.kinds import ARRIVE, COMPARING, EXCHANGING, TESTING, WAITING
+from asyncsim.trace.op import change_by, change_where
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,10 +33,7 @@ def change_in(event: Event) -> tuple[str, int] | None:
         event: of an operation on a cell.
 
     """
-    op = event.op
-    if op.kind == COMPARE_EXCHANGE and event.have is not None:
-        return change_by(op) if COMPARE[op.how](event.have, op.amount) else None
-    return change_by(op)
+    return change_by(event.op) if event.have is None else change_where(event.op, event.have)
 
 
 def seen_by(op: Op) -> str:

@@ -27,7 +27,6 @@ from asyncsim.trace.kinds import (
     ACQUIRE,
     BLOCK,
     CARRYING,
-    COMPARING,
     EFFECTS,
     EXCHANGING,
     FENCING,
@@ -45,7 +44,7 @@ from asyncsim.trace.kinds import (
     WAITING,
     WORLD,
 )
-from asyncsim.trace.op import change_by, order_of, scope_of
+from asyncsim.trace.op import change_by, change_where, order_of, scope_of
 from asyncsim.trace.region import ADD, READ, WRITE, Access, spans_overlap
 
 if TYPE_CHECKING:
@@ -234,7 +233,7 @@ class Versions(Immediate):
         seen, version = self._cell_as_read(op)
         if op.kind in SEEING or op.kind in EXCHANGING:
             self._acquire(op, version)
-        if change_by(op) is None or (op.kind in COMPARING and not COMPARE[op.how](seen, op.amount)):
+        if change_where(op, seen) is None:
             return EFFECTS[op.kind](seen, op)[1]
         return self._update(op)
 

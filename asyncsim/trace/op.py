@@ -5,8 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.trace.cells import ATOMIC_ADD, SYMBOLS, UPDATES, update_text
-from asyncsim.trace.kinds import CARRYING, CHANGING, EFFECTS, KINDS, RELAXED, STORES, WORLD, with_place
+from asyncsim.trace.cells import ATOMIC_ADD, COMPARE, SYMBOLS, UPDATES, update_text
+from asyncsim.trace.kinds import (
+    CARRYING,
+    CHANGING,
+    COMPARE_EXCHANGE,
+    EFFECTS,
+    KINDS,
+    RELAXED,
+    STORES,
+    WORLD,
+    with_place,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -164,6 +174,18 @@ def accesses_on(cell: Cell, change: object) -> tuple[Access, ...]:
 
     """
     return cell.changes if change else cell.reads
+
+
+def change_where(op: Op, held: int) -> tuple[str, int] | None:
+    """Return how an operation changes a cell that holds this: a compare_exchange does so where it succeeds.
+
+    Args:
+        op: an operation with a cell; of a wait it is known that it passes.
+        held: what the cell holds before.
+
+    """
+    fails = op.kind == COMPARE_EXCHANGE and not COMPARE[op.how](held, op.amount)
+    return None if fails else change_by(op)
 
 
 def saying(op: Op, by_name: Mapping[str, Any]) -> Op:
