@@ -17,82 +17,35 @@ Not modelled: a load that is done later than it stands in the program (load buff
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.machine.effect import Immediate, satisfied
+from asyncsim.machine.knowledge import HappensBefore, Version
 from asyncsim.trace.cells import COMPARE, SET
 from asyncsim.trace.kinds import (
-    ACQ_REL,
-    ACQUIRE,
-    BLOCK,
     CARRYING,
     EFFECTS,
     EXCHANGING,
-    FENCING,
-    JOINING,
     KINDS,
-    MEETING,
     NOTIFYING,
     POLLING,
     READING,
-    RELEASE,
-    SC,
     SEEING,
-    STARTING,
     STORING,
     WAITING,
-    WORLD,
 )
-from asyncsim.trace.op import change_by, change_where, order_of, scope_of
+from asyncsim.trace.op import change_by, change_where, scope_of
 from asyncsim.trace.region import ADD, READ, WRITE, Access, spans_overlap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from asyncsim.machine.memory import Deposit, Memory, Tile
     from asyncsim.trace.op import Op
     from asyncsim.trace.region import Region
-    from asyncsim.trace.world import Actor
 
-Clock = dict[int, int]
-"""How many operations of each actor, by its order, happen before."""
 Read = tuple[str, int]
 """A read: its actor's name, and its index among that actor's operations."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """Where an actor releases, with what happens before there, and which versions it has observed besides."""
-
-    actor: Actor
-    scope: str
-    clock: Clock
-    observed: frozenset[Version]
-
-
-@dataclass(slots=True, eq=False)
-class Version:
-    """What one operation wrote to a place.
-
-    Args:
-        actor: who wrote it; None: it was there at the start.
-        at: the operation's number within its actor, from 1.
-        scope: of an atomic; empty: a plain store, with which nothing synchronises.
-        spots: the releases that are seen by reading it.
-        value: of a cell, what it holds from then on.
-        access: of a region, which elements were written.
-        before: what they held before.
-
-    """
-
-    actor: Actor | None
-    at: int
-    scope: str = ""
-    spots: list[Spot] = field(default_factory=list)
-    value: int = 0
-    access: Access | None = None
-    before: Tile | None = None
 
 
 class Versions(Immediate):
@@ -110,19 +63,9 @@ class Versions(Immediate):
         self.offers: dict[Read, int] = {}
         """How many older versions each read could have returned, at most, at the time it was done or last tried."""
         self._old = old
-        self._clocks: dict[int, Clock] = defaultdict(dict)
+        self._before = HappensBefore()
         self._regions: dict[int, list[Version]] = defaultdict(list)
         self._signals: dict[int, list[Version]] = {}
-        self._observed: dict[int, set[Version]] = defaultdict(set)
-        """The versions that an actor, or what it has acquired of others, has read as atomics."""
-        self._started: dict[str, int] = {}
-        self._released: dict[int, list[Spot]] = defaultdict(list)
-        """The release fences of each actor."""
-        self._unfenced: dict[int, list[Spot]] = defaultdict(list)
-        """The releases that each actor has seen by relaxed reads, for an acquire fence to take up."""
-        self._fenced: list[Spot] = []
-        """The fences that are sequentially consistent, in the order of the run."""
-        self._met: dict[str, tuple[Clock, set[Version]]] = {}
 
     @property
     def table(self) -> dict[str, Callable[[Op], Any]]:
@@ -130,10 +73,8 @@ class Versions(Immediate):
         return dict.fromkeys(KINDS, self._perform)
 
     def arrive(self, op: Op) -> None:
-        """Note that an actor has come to a meeting: what it did happens before what comes after that, for all."""
-        clock, observed = self._met.setdefault(op.link, ({}, set()))
-        _join(clock, self._clocks[op.actor.order])
-        observed |= self._observed[op.actor.order]
+        """Note that an actor has come to a meeting."""
+        self._before.arrive(op)
 
     def passes(self, op: Op) -> bool:
         """Say whether a wait or poll can go on now, on the version that it is to return."""
@@ -152,26 +93,13 @@ class Versions(Immediate):
 
     def _perform(self, op: Op) -> Any:  # noqa: ANN401 - a tile, a number, a bool or nothing, by kind
         """Do what the operation does, and keep what it makes happen before what."""
-        kind, order = op.kind, op.actor.order
-        clock = self._clocks[order]
-        if kind in STARTING:
-            child = self._started[op.link] = op.payload.actor.order
-            self._clocks[child] = {**clock, order: clock.get(order, 0) + 1}
-            self._observed[child] = set(self._observed[order])
-        elif kind in JOINING:
-            _join(clock, self._clocks[self._started[op.link]])
-            self._observed[order] |= self._observed[self._started[op.link]]
-        elif kind in MEETING:
-            _join(clock, self._met[op.link][0])
-            self._observed[order] |= self._met[op.link][1]
-        elif kind in FENCING:
-            self._fence(op)
+        self._before.before(op)
         outcome = None
-        if op.cell is not None and kind not in CARRYING:
+        if op.cell is not None and op.kind not in CARRYING:
             outcome = self._on_cell(op)
         elif op.accesses:
             outcome = self._on_data(op)
-        clock[order] = clock.get(order, 0) + 1
+        self._before.after(op)
         return outcome
 
     # Data.
@@ -206,10 +134,8 @@ class Versions(Immediate):
     def _note_write(self, op: Op, access: Access) -> Version:
         """Keep what was there before, with who overwrites it."""
         region = access.region
-        order = op.actor.order
-        version = Version(
-            op.actor, self._clocks[order].get(order, 0) + 1, access=access, before=self._memory.peek(region)
-        )
+        version = self._before.version(op)
+        version.access, version.before = access, self._memory.peek(region)
         self._regions[region.slot].append(version)
         return version
 
@@ -220,10 +146,10 @@ class Versions(Immediate):
     def _newer(self, op: Op, region: Region) -> list[Version]:
         """Return the versions, the oldest first, that are newer than the one that an operation returns."""
         found = [each for each in self._regions[region.slot] if _meets(each, region)]
-        fitting: Sequence[int] = range(self._readable(op, found) + 1)
+        fitting = self._before.readable(op.actor, [_START, *found])
         if op.kind in POLLING:
-            tiles = [self._memory.peek(region, _undone(found[len(found) - back :])) for back in fitting]
-            fitting = [back for back, tile in enumerate(tiles) if satisfied(op, tile)]
+            tiles = [(back, self._memory.peek(region, _undone(found[len(found) - back :]))) for back in fitting]
+            fitting = [back for back, tile in tiles if satisfied(op, tile)]
         return found[len(found) - self._chosen(op, fitting) :]
 
     # Cells.
@@ -232,7 +158,7 @@ class Versions(Immediate):
         """Read a cell, change it, or both."""
         seen, version = self._cell_as_read(op)
         if op.kind in SEEING or op.kind in EXCHANGING:
-            self._acquire(op, version)
+            self._before.acquire(op, version)
         if change_where(op, seen) is None:
             return EFFECTS[op.kind](seen, op)[1]
         return self._update(op)
@@ -242,8 +168,7 @@ class Versions(Immediate):
         found = self._written(op)
         if change_by(op) is not None:  # it reads the newest one
             return self._value(op, found, 0), found[-1]
-        most = self._readable(op, found[1:])
-        fitting: Sequence[int] = range(most + 1)
+        fitting = self._before.readable(op.actor, found)
         if op.kind in WAITING:
             fitting = [back for back in fitting if COMPARE[op.how](self._value(op, found, back), op.amount)]
         back = self._chosen(op, fitting)
@@ -261,22 +186,17 @@ class Versions(Immediate):
         An update that reads what it changes hands on what the version before it released; a Set does not.
         """
         last = self._written(op)[-1]
-        order, scope = op.actor.order, scope_of(op)
-        spots = list(self._released[order])
-        if order_of(op) in _RELEASING:
-            spots.append(self._spot(op.actor, scope, itself=1))
         plain = change_by(op)[0] == SET and op.kind in NOTIFYING  # type: ignore[index]  # it is an update
-        if not plain and self._include(op.actor, scope, last.actor, last.scope):
-            spots += last.spots
+        spots = self._before.releases(op, last, reads=not plain)
         if _is_signal(op):
-            version = Version(op.actor, self._clocks[order].get(order, 0) + 1)
+            version = self._before.version(op)
             self._signals[_slot(op)].append(version)
             outcome = self._change(op)
             version.value = super().seen(op)
         else:
             version = self._note_write(op, op.accesses[0])
             outcome = self._change(op)
-        version.scope, version.spots = scope, spots
+        version.scope, version.spots = scope_of(op), spots
         return outcome
 
     def _written(self, op: Op) -> list[Version]:
@@ -289,8 +209,6 @@ class Versions(Immediate):
             found = self._signals[_slot(op)] = [Version(None, 0, value=super().seen(op))]
         return found
 
-    # What happens before what.
-
     def _chosen(self, op: Op, fitting: Sequence[int]) -> int:
         """Return how many versions back an operation reads.
 
@@ -300,77 +218,15 @@ class Versions(Immediate):
                 let it pass.
 
         """
-        read = (op.actor.name, self._clocks[op.actor.order].get(op.actor.order, 0))
+        read = (op.actor.name, self._before.count(op.actor))
         older = [back for back in fitting if back]
         if older:
             self.offers[read] = max(len(older), self.offers.get(read, 0))
         wanted = self._old.get(read, 0)
         return older[min(wanted, len(older)) - 1] if wanted and older else 0
 
-    def _readable(self, op: Op, found: Sequence[Version]) -> int:
-        """Return how many older versions an operation may read, of those that were written to its place."""
-        clock, observed = self._clocks[op.actor.order], self._observed[op.actor.order]
-        most = 0
-        for version in reversed(found):
-            writer = version.actor
-            if writer is None or clock.get(writer.order, 0) >= version.at or version in observed:
-                break
-            most += 1
-        return most
-
-    def _acquire(self, op: Op, version: Version) -> None:
-        """Take up what the version that was read releases: now, or at a later fence."""
-        actor, scope = op.actor, scope_of(op)
-        if not self._include(actor, scope, version.actor, version.scope):
-            return
-        self._observed[actor.order].add(version)
-        if order_of(op) in _ACQUIRING:
-            self._join(actor, scope, version.spots)
-        else:
-            self._unfenced[actor.order] += version.spots
-
-    def _fence(self, op: Op) -> None:
-        actor, scope, order = op.actor, scope_of(op), order_of(op)
-        if order in _ACQUIRING or order == SC:
-            self._join(actor, scope, self._unfenced[actor.order])
-        if order == SC:
-            self._join(actor, scope, self._fenced)
-        if order in _RELEASING or order == SC:
-            spot = self._spot(actor, scope)
-            self._released[actor.order].append(spot)
-            if order == SC:
-                self._fenced.append(spot)
-
-    def _spot(self, actor: Actor, scope: str, *, itself: int = 0) -> Spot:
-        """Return a release of what its actor did so far; of an operation that writes, `itself` is 1."""
-        clock = self._clocks[actor.order]
-        clock = {**clock, actor.order: clock.get(actor.order, 0) + itself}
-        return Spot(actor, scope, clock, frozenset(self._observed[actor.order]))
-
-    def _join(self, actor: Actor, scope: str, spots: Iterable[Spot]) -> None:
-        for spot in spots:
-            if self._include(actor, scope, spot.actor, spot.scope):
-                _join(self._clocks[actor.order], spot.clock)
-                self._observed[actor.order] |= spot.observed
-
-    def _include(self, a: Actor, scope: str, b: Actor | None, other: str) -> bool:
-        """Say whether the scopes of two operations include each other; with what is no atomic nothing synchronises."""
-        return b is not None and bool(other) and self._covers(scope, a, b) and self._covers(other, b, a)
-
-    def _covers(self, scope: str, a: Actor, b: Actor) -> bool:
-        if scope == BLOCK:
-            return a.in_block == b.in_block
-        return scope == WORLD or a.rank == b.rank
-
 
 _START = Version(None, 0)
-_RELEASING, _ACQUIRING = (RELEASE, ACQ_REL), (ACQUIRE, ACQ_REL)
-
-
-def _join(clock: Clock, other: Mapping[int, int]) -> None:
-    for order, count in other.items():
-        if count > clock.get(order, 0):
-            clock[order] = count
 
 
 def _meets(version: Version, region: Region) -> bool:
