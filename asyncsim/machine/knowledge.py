@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from asyncsim.trace.kinds import ACQ_REL, ACQUIRE, BLOCK, FENCING, JOINING, MEETING, RELEASE, SC, STARTING, WORLD
 from asyncsim.trace.op import order_of, scope_of
+from asyncsim.trace.region import spans_overlap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -152,13 +153,16 @@ class HappensBefore:
 
         """
         clock, observed = self._clocks[actor.order], self._observed[actor.order]
-        known: list[Version] = []
-        may_be_read = []
-        for back, version in enumerate(reversed(found)):
-            if not any(_supersedes(newer, version) for newer in known):
+        may_be_read = [0]
+        for back in range(1, len(found)):
+            newer, older = found[len(found) - back :], found[: len(found) - back]
+            known = (
+                each
+                for each in newer
+                if each.actor is None or clock.get(each.actor.order, 0) >= each.at or each in observed
+            )
+            if all(_may_be_passed_over(each, older) for each in known):
                 may_be_read.append(back)
-            if version.actor is None or clock.get(version.actor.order, 0) >= version.at or version in observed:
-                known.append(version)
         return may_be_read
 
     def _fence(self, op: Op) -> None:
@@ -188,11 +192,34 @@ class HappensBefore:
 _RELEASING, _ACQUIRING = (RELEASE, ACQ_REL), (ACQUIRE, ACQ_REL)
 
 
-def _supersedes(newer: Version, version: Version) -> bool:
-    """Return whether an actor that knows a version cannot read an older one: it came after it in all eyes.
+def _may_be_passed_over(version: Version, older: Sequence[Version]) -> bool:
+    """Return whether an actor that knows a version may read an older one in its place: one that races with it.
 
-    That is so if it happened after it, or if both are atomics whose scopes include each other. Of two writes that race
-    either may be the last.
+    Args:
+        version: the known one.
+        older: those of the same place that are older, the oldest first.
+
+    """
+    instead = next((each for each in reversed(older) if _overlap(each, version)), None)
+    return instead is not None and _same_elements(instead, version) and not _supersedes(version, instead)
+
+
+def _overlap(a: Version, b: Version) -> bool:
+    if a.access is None or b.access is None:
+        return True
+    return spans_overlap(a.access.region.spans, b.access.region.spans)
+
+
+def _same_elements(a: Version, b: Version) -> bool:
+    if a.access is None or b.access is None:
+        return True
+    return a.access.region.spans == b.access.region.spans
+
+
+def _supersedes(newer: Version, version: Version) -> bool:
+    """Return whether a version came after another in all eyes: if it happened after it, or as atomics in scope do.
+
+    Of two other writes either may be the last: they race.
     """
     if newer.actor is None or version.actor is None:
         return True

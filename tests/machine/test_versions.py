@@ -175,3 +175,34 @@ def test_a_block_is_named_as_a_variable():
 
     with pytest.raises(Exception, match="name a block as a variable"):
         simulate(Case(bad, 1), Fifo())
+
+
+def test_a_load_of_several_elements_misses_none_of_those_that_its_actor_knows():
+    async def other(rank, x, f):
+        await rank.store(x[0], 1)
+        await rank.notify(f[0])
+        return 0
+
+    async def own(rank, x, f):
+        await rank.store(x[1], 1)
+        await rank.wait(f[0] >= 1)
+        return int(2 - (await rank.load(x[:])).sum())
+
+    assert ends(threads(other, own)) == {0}
+
+
+def test_of_two_writes_that_race_either_may_be_the_last_even_to_who_knows_both():
+    def write(value, cell):
+        async def run(rank, x, f):
+            await rank.store(x[0], value)
+            await rank.notify(f[cell])
+            return 0
+
+        return run
+
+    async def read(rank, x, f):
+        await rank.wait(f[0] >= 1)
+        await rank.wait(f[1] >= 1)
+        return int(await rank.load(x[0])) * 10 + int(await rank.load(x[0]))
+
+    assert ends(threads(write(1, 0), write(2, 1), read)) == {11, 12, 21, 22}
