@@ -54,8 +54,8 @@ def meetings_of(streams: Streams) -> list[Meeting]:
             if test.event.op.kind == ARRIVE and test.epoch is not None and test.event.step is not None:
                 numbered.setdefault((test.epoch.number, test.event.op.amount), []).append(test.place)
         for (_, amount), places in numbered.items():
+            *others, last = sorted(places, key=streams.step)
             told = [place for place in places if streams.event(place).have == amount]
-            if len(told) == 1:
-                others = tuple(place for place in places if place != told[0])
-                found.append((streams.step(told[0]), Meeting(slot, amount, others, told[0])))
+            if told == [last]:  # else who comes later is not told so: of such a cell nothing is said
+                found.append((streams.step(last), Meeting(slot, amount, tuple(others), last)))
     return [meeting for _, meeting in sorted(found, key=lambda each: each[0])]

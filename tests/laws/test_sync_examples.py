@@ -211,6 +211,13 @@ def test_a_result_that_tells_who_was_last_is_not_proved() -> None:
     assert not proved_by_cases(parse("arrive c 2 || arrive c 2"))
 
 
+def test_who_is_told_to_be_the_last_has_to_be_the_last() -> None:
+    # If rank 0 is last in the first round, it leaves 1: in the second who comes first is told so.
+    mine = "last c 2; ? c := {}; ? d += 1; wait d >= 1; last c 2; ? ld x; ? c := 0; ? d += 1; wait d >= 2"
+    assert proved_by_cases(parse(f"{mine.format(0)} || {mine.format(0)}"))
+    assert not proved_by_cases(parse(f"{mine.format(1)} || {mine.format(0)}"))
+
+
 def test_what_the_last_one_does_can_race_with_the_rest_of_another() -> None:
     assert not proved_by_cases(parse("last c 2; ? ld x; st x || last c 2; ? ld x"))
 
