@@ -126,7 +126,7 @@ relation = streams.Streams.relation
         (wires, "WHOLE_RANK", "", "soup, quiet of the rank"),
         (wires.Wires, "_may_go", yes, "message passing"),
         (wires.Wires, "_is_seen", no, "soup, local"),
-        (wires, "_sets", no, "soup, own sets"),
+        (wires, "completes_first", no, "soup, own sets"),
         (wires, "FENCING", (), "message passing, any way"),
         (edges, "changes_commute", yes, "soup, set flags"),
         (edges, "changes_commute", no, "soup, pipelined"),
