@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from asyncsim.machine.rank import Rank
     from asyncsim.trace.region import Cell
-    from asyncsim.trace.world import Actor, SignalView, WindowView
+    from asyncsim.trace.world import Actor, WindowView
 
 HOWS = dict(zip(("==", "!=", ">", ">=", "<", "<="), ("Eq", "Ne", "Gt", "Ge", "Lt", "Le"), strict=True))
 UPDATES = {"+=": "AtomicAdd", ":=": "Set", "|=": "Or", "&=": "And", "^=": "Xor", "max": "Max", "min": "Min"}
@@ -220,12 +220,19 @@ class _Dice:
         return self._rng.choice(ready)
 
 
-def kernel_of(program: Program) -> Kernel:
-    """Make a kernel of a program: operation i of actor a is step i of that rank's stream; it returns what they gave."""
-    return Kernel(run_program, memory=memory_of(program), params={"program": program})
+def kernel_of(program: Program, *, words: bool = False) -> Kernel:
+    """Make a kernel of a program: operation i of actor a is step i of that rank's stream; it returns what they gave.
+
+    With `words` its cells are words of windows, which begin with 0.
+    """
+    memory = memory_of(program)
+    if words:
+        cells = (Window(signal.name, (1,), f"int{program.bits}", initialised=True) for signal in memory[1:])
+        memory = (memory[0], *cells)
+    return Kernel(run_program, memory=memory, params={"program": program, "words": words})
 
 
-async def run_program(rank: Rank, data: WindowView, *cells: SignalView, program: Program) -> list[int]:
+async def run_program(rank: Rank, data: WindowView, *cells: Any, program: Program, words: bool) -> list[int]:
     """Do what the program says of this rank."""
     got: list[int] = []
     last = False
@@ -240,7 +247,8 @@ async def run_program(rank: Rank, data: WindowView, *cells: SignalView, program:
             else:
                 await rank.store(place, program.writes(rank.id, index))
         else:
-            gives = await _synchronise(rank, cells[op.place].at(program.cells[op.place])[0], op)
+            place = cells[op.place].at(program.cells[op.place])
+            gives = await _synchronise(rank, place.word[0] if words else place[0], op)
             last = bool(gives) if op.always else last
             got += [] if gives is None or op.only or not op.gives else [int(gives)]
     return got
@@ -276,9 +284,9 @@ async def _synchronise(rank: Rank, cell: Cell, op: Op) -> int | None:  # noqa: P
     return await getattr(rank, _RESULTS[update])(cell, op.operand)
 
 
-def made(program: Program, seed: int, memory: str = "sc") -> tuple[Trace, State]:
+def made(program: Program, seed: int, *, words: bool = False) -> tuple[Trace, State]:
     """Run a program on the machine, and check that it gives what the oracle gives on the same path."""
-    case = Case(kernel_of(program), ranks=len(program.actors), calls=1, memory=memory)
+    case = Case(kernel_of(program, words=words), ranks=len(program.actors), calls=1, memory="sc")
     run = simulate(case, _Dice(seed), record=f"random:seed={seed}")
     assert run.trace is not None
     final = replay(program, map(int, run.choices))
