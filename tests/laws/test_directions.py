@@ -8,10 +8,13 @@ import trio
 from forging import accepts, written
 from late_law import check as check_late
 from late_toy import parse as parse_late
+from programs import kernel_of
 from test_theory_examples import flags, judged
+from toy import parse
 
-from asyncsim import Rank, Signal, SignalView, WindowView, check, kernel
+from asyncsim import Case, Fifo, Rank, Signal, SignalView, WindowView, check, kernel, simulate
 from asyncsim import Window as Memory
+from asyncsim.analysis.analyse import analyse
 from asyncsim.analysis.certificate import certificate
 from asyncsim.analysis.classes import COUNTED_DOWN, EITHER_WAY, ONLY_TAKEN
 from asyncsim.certify import certify
@@ -37,6 +40,19 @@ def test_an_addition_by_another_threatens_it() -> None:
     # The mirror image of C8: what came is taken back while the wait is pending.
     assert flags(judged("c -= 2; c += 2 || wait c <= -1; st y", ends=2, hangs=True)) == {"signal-race"}
     assert judged("c -= 2; wait d >= 1; c += 2 || wait c <= -1; d += 1").proved
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("c -= 1; c += 1 || wait c <= -1", "can make up for what rank 1's 'wait cell0[0]@1 <= -1'"),
+        ("c += 1; c -= 1 || wait c >= 1", "can take away the credit that rank 1's 'wait cell0[0]@1 >= 1'"),
+    ],
+)
+def test_the_words_of_a_threat_say_which_way_it_goes(text: str, words: str) -> None:
+    program = parse(text)
+    (finding,) = analyse(simulate(Case(kernel_of(program), 2, 1), Fifo(), record="any").trace).findings
+    assert (finding.kind, words in finding.why) == ("signal-race", True), finding.why
 
 
 def test_equal_is_met_from_above() -> None:
