@@ -92,6 +92,10 @@ class Op(_Plain):
 
     def __str__(self) -> str:
         """Write it as a sentence without a subject: ``remote_load of data[0, 0:64]@1``."""
+        return self._text()
+
+    def _text(self) -> str:
+        """Write it without its order and scope."""
         if self.link and self.cell is None and not self.accesses:
             return f"{self.kind} {self.link}"
         places = self._places()
@@ -136,6 +140,12 @@ class SyncOp(Op):
     update: str = ""
     operand: int = 0
     result: bool = False
+
+    def __str__(self) -> str:
+        """Write it with the order and scope that it says: ``notify f[0]@1 += 1, release, scope rank``."""
+        relaxed = RELAXED if self.relaxed and self.link != STORES else ""
+        scope = f"scope {self.scope}" if self.scope else ""
+        return ", ".join(filter(None, (self._text(), self.order or relaxed, scope)))
 
 
 def with_said(op: Op, said: Said) -> Op:
