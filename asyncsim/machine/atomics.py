@@ -98,7 +98,18 @@ class Atomics(Parent):
     def exchange(
         self, cell: Cell, value: int, *, order: Both | None = None, scope: Scope | None = None
     ) -> Generator[Op, Any, int]:
-        """Set a cell of any rank, and return what it held before; see `fetch_add`."""
+        """Set a cell of any rank, and return what it held before.
+
+        Args:
+            cell: as for `fetch_add`.
+            value: what to set.
+            order: as for `fetch_add`.
+            scope: as for `fetch_add`.
+
+        Raises:
+            MisuseError: as for `fetch_add`.
+
+        """
         held: int = yield self._atomic("exchange", cell, SET, value, order, scope)
         return held
 
@@ -106,7 +117,18 @@ class Atomics(Parent):
     def fetch_and(
         self, cell: Cell, value: int, *, order: Both | None = None, scope: Scope | None = None
     ) -> Generator[Op, Any, int]:
-        """Keep of a cell of any rank the bits of `value`, and return what it held before; see `fetch_add`."""
+        """Keep of a cell of any rank the bits of `value`, and return what it held before.
+
+        Args:
+            cell: as for `fetch_add`.
+            value: the bits to keep.
+            order: as for `fetch_add`.
+            scope: as for `fetch_add`.
+
+        Raises:
+            MisuseError: as for `fetch_add`.
+
+        """
         held: int = yield self._atomic("fetch_and", cell, AND, value, order, scope)
         return held
 
@@ -114,7 +136,18 @@ class Atomics(Parent):
     def fetch_or(
         self, cell: Cell, value: int, *, order: Both | None = None, scope: Scope | None = None
     ) -> Generator[Op, Any, int]:
-        """Set in a cell of any rank the bits of `value`, and return what it held before; see `fetch_add`."""
+        """Set in a cell of any rank the bits of `value`, and return what it held before.
+
+        Args:
+            cell: as for `fetch_add`.
+            value: the bits to set.
+            order: as for `fetch_add`.
+            scope: as for `fetch_add`.
+
+        Raises:
+            MisuseError: as for `fetch_add`.
+
+        """
         held: int = yield self._atomic("fetch_or", cell, OR, value, order, scope)
         return held
 
@@ -122,7 +155,18 @@ class Atomics(Parent):
     def fetch_xor(
         self, cell: Cell, value: int, *, order: Both | None = None, scope: Scope | None = None
     ) -> Generator[Op, Any, int]:
-        """Turn over in a cell of any rank the bits of `value`, and return what it held before; see `fetch_add`."""
+        """Turn over in a cell of any rank the bits of `value`, and return what it held before.
+
+        Args:
+            cell: as for `fetch_add`.
+            value: the bits to turn over.
+            order: as for `fetch_add`.
+            scope: as for `fetch_add`.
+
+        Raises:
+            MisuseError: as for `fetch_add`.
+
+        """
         held: int = yield self._atomic("fetch_xor", cell, XOR, value, order, scope)
         return held
 
@@ -130,7 +174,18 @@ class Atomics(Parent):
     def fetch_min(
         self, cell: Cell, value: int, *, order: Both | None = None, scope: Scope | None = None
     ) -> Generator[Op, Any, int]:
-        """Set a cell of any rank to `value` if that is less, and return what it held before; see `fetch_add`."""
+        """Set a cell of any rank to `value` if that is less, and return what it held before.
+
+        Args:
+            cell: as for `fetch_add`.
+            value: what to compare with and to set.
+            order: as for `fetch_add`.
+            scope: as for `fetch_add`.
+
+        Raises:
+            MisuseError: as for `fetch_add`.
+
+        """
         held: int = yield self._atomic("fetch_min", cell, MIN, value, order, scope)
         return held
 
@@ -138,7 +193,18 @@ class Atomics(Parent):
     def fetch_max(
         self, cell: Cell, value: int, *, order: Both | None = None, scope: Scope | None = None
     ) -> Generator[Op, Any, int]:
-        """Set a cell of any rank to `value` if that is more, and return what it held before; see `fetch_add`."""
+        """Set a cell of any rank to `value` if that is more, and return what it held before.
+
+        Args:
+            cell: as for `fetch_add`.
+            value: what to compare with and to set.
+            order: as for `fetch_add`.
+            scope: as for `fetch_add`.
+
+        Raises:
+            MisuseError: as for `fetch_add`.
+
+        """
         held: int = yield self._atomic("fetch_max", cell, MAX, value, order, scope)
         return held
 
