@@ -36,6 +36,7 @@ COMMANDS = {
     "explore": "explore:explore_command",
     "list": "list:list_command",
     "lower": "lower:lower_command",
+    "mscclpp": "mscclpp:mscclpp_command",
     "pypto": "pypto:pypto_command",
     "record": "record:record_command",
     "replay": "replay:replay_command",
