@@ -98,11 +98,14 @@ def load_plan(file: str | Path) -> Plan:
 
 
 def parse_plan(text: str, file: str = "plan.json") -> Plan:
-    """Return the plan that a text holds; arguments and errors are those of `load_plan`.
+    """Return the plan that a text holds.
 
     Args:
         text: JSON.
         file: what reports call it.
+
+    Raises:
+        MisuseError: as of `load_plan`.
 
     """
     tree = read_json(text, file)
