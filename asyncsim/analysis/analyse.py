@@ -28,11 +28,12 @@ from asyncsim.analysis.mismatch import call_mismatches
 from asyncsim.analysis.order import order_of
 from asyncsim.analysis.polls import Polls
 from asyncsim.analysis.races import races
-from asyncsim.analysis.scopes import orders_less
+from asyncsim.analysis.scopes import Scoped, orders_less, scoped_analysis
 from asyncsim.analysis.signals import overflows, signal_races, undetermined_tests, unstable_waits, why_undetermined
 from asyncsim.analysis.streams import Streams
 from asyncsim.trace.event import COMPLETE, DEADLOCK, STEP_LIMIT
 from asyncsim.trace.finding import ATOMIC, RACE, SUM
+from asyncsim.trace.kinds import POLLING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,21 +119,26 @@ def analyse(
     streams = Streams(trace)
     polls = Polls(streams, contents)
     found, _ = order_of(streams, order, polls, meetings=meetings_of(streams) if same_last else ())
+    scoped = _scoped(streams, same_last=same_last)
     # Of a run that would not end nothing is proved, and its pairs can be very many.
-    suspects = [] if streams.ending == STEP_LIMIT else list(races(streams, found))
+    if streams.ending == STEP_LIMIT:
+        suspects = []
+    elif scoped is not None:
+        suspects = scoped.suspects
+    else:
+        suspects = list(races(streams, found))
     flags = list(chain(signal_races(streams, found), unstable_waits(streams, found), overflows(streams, found)))
+    flags = flags if scoped is None else scoped.flags
     own = list(chain(unwritten_reads(streams), leftover_credits(streams)))
     findings = list(call_mismatches(trace))  # first: it explains a hang better than the hang does
     findings += findings_of(streams, chain(suspects, flags, own), FairOrder(streams, fair))
     if streams.deadlocked:
         findings.append(deadlock(streams))
     tests = list(undetermined_tests(streams, found))
-    reasons = [why_undetermined(test) for test in tests[:1]]
+    reasons = [why_undetermined(test) for test in tests[:1]] if scoped is None else scoped.reasons
     # What a poll sees is known only where nothing else is open.
     polled = polls.every if suspects or flags else polls.unforced
     reasons += [f"{event.op.actor.title} polls data ({event.op})" for event in polled[:1]]
-    if streams.model.scoped and (weak := next(filter(orders_less, streams.trace.events), None)) is not None:
-        reasons.append(f"under gpu {weak.op.actor.title}'s '{weak.op}' orders less than it does under sc")
     if streams.ending not in (COMPLETE, DEADLOCK):
         reasons.append(f"the run did not end by itself: {streams.ending or 'no footer'}")
     raced = [suspect.places for suspect in suspects if suspect.kind == "race"]
@@ -142,6 +148,21 @@ def analyse(
         isinstance(found, Frontiers) and found.rotated,
         partial(_named, streams, [each.places for each in (*suspects, *flags) if each.kind != "overflow"]),
     )  # fmt: skip
+
+
+def _scoped(streams: Streams, *, same_last: bool) -> Scoped | None:
+    """Return what orders and scopes leave open; None where they order as much as under ``sc``."""
+    if not streams.model.scoped:
+        return None
+    pending = () if streams.trace.footer is None else streams.trace.footer.pending
+    less = [event for event in (*streams.trace.events, *pending) if orders_less(event)]
+    if not less:
+        return None
+    polls = [event for event in less if event.op.kind in POLLING]
+    if polls or same_last or streams.ending == STEP_LIMIT:
+        odd = (polls or less)[0]
+        return Scoped([], [], [f"under gpu {odd.op.actor.title}'s '{odd.op}' orders less than it does under sc"])
+    return scoped_analysis(streams)
 
 
 def _named(streams: Streams, raced: list[tuple[Place, ...]]) -> set[RacePair]:

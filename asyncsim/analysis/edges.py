@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
+from asyncsim.analysis import late_updates
 from asyncsim.trace.cells import SET
 from asyncsim.trace.conflict import changes_commute
 from asyncsim.trace.kinds import (
@@ -43,7 +44,10 @@ def edges_of(streams: Streams) -> Edges:
     """Return all edges of a run; none for a run without streams under ``sc``."""
     edges: Edges = defaultdict(list)
     _streams(streams, edges)
-    if streams.model.late:
+    if streams.model.scoped:
+        if streams.model.late:
+            late_updates.add_edges(streams, edges)
+    elif streams.model.late:
         wires: dict[Place, list[int]] = defaultdict(list)
         for number, issuer in enumerate(streams.issuer):
             if issuer is not None:
@@ -93,7 +97,7 @@ def within_ranks(streams: Streams) -> list[tuple[Place, Place]]:
     issued before the other in every schedule; which these are only the order can tell: see `asyncsim.analysis.order`.
     """
     tasks = Counter(actor.rank for actor in streams.actors if not actor.wire)
-    if not streams.model.late or max(tasks.values(), default=0) == 1:
+    if not streams.model.late or streams.model.scoped or max(tasks.values(), default=0) == 1:
         return []
     data: dict[int, list[Place]] = defaultdict(list)
     landings: dict[int, list[Place]] = defaultdict(list)

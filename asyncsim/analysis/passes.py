@@ -14,13 +14,14 @@ from asyncsim.trace.cells import APPLY
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from asyncsim.analysis.guards import Goal
     from asyncsim.analysis.streams import Place, Streams
     from asyncsim.analysis.syncs import Dependants, Sync
 
 _WITHOUT_LIMIT = 1 << 80
 """More than any cell can hold, or any wait compare with."""
 
-_NOBODY = -1
+NOBODY = -1
 
 Held = tuple["Place", ...]
 """What does not happen while some landing is held, or what keeps it from happening: its own, or what needs it."""
@@ -140,14 +141,21 @@ class Pass:
                 return False
         if sync.guard is None:
             return True
-        for epoch, goal in sync.guard:
-            come = self._debits[epoch] if goal.down else self._credits[epoch]
-            if goal.without is not None:
-                come -= self._own[goal.without, epoch, goal.down]
-            is_there = come >= goal.credits and (goal.is_open or self._open[epoch])
-            if is_there and (goal.reached is None or goal.reached.holds(self._values[epoch])):
-                return True
-        return False
+        return any(self.is_met(epoch, goal) for epoch, goal in sync.guard)
+
+    def is_met(self, epoch: int, goal: Goal) -> bool:
+        """Say whether a goal of a wait has come about by now.
+
+        Args:
+            epoch: the number of the epoch that it is a goal in.
+            goal: what lets the wait pass there.
+
+        """
+        come = self._debits[epoch] if goal.down else self._credits[epoch]
+        if goal.without is not None:
+            come -= self._own[goal.without, epoch, goal.down]
+        is_there = come >= goal.credits and (goal.is_open or self._open[epoch])
+        return is_there and (goal.reached is None or goal.reached.holds(self._values[epoch]))
 
     def _park(self, actor: int, sync: Sync) -> None:
         """Look again when what is missing may have come."""
@@ -187,7 +195,7 @@ class Excursion(Pass):
     def __init__(self, start: Pass, held: Held) -> None:
         """Begin where the pass is; it stays there."""
         vars(self).update(vars(start))
-        self._released, self._held = self._held, _NOBODY
+        self._released, self._held = self._held, NOBODY
         self._at, self._open = self._at.copy(), self._open.copy()
         self._credits, self._debits, self._own = self._credits.copy(), self._debits.copy(), self._own.copy()
         self._values = self._values.copy()

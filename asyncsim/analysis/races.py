@@ -15,12 +15,14 @@ from asyncsim.trace.kinds import FETCHING, LANDING, WAITING
 from asyncsim.trace.region import READ, adds_commute, both_atomic, spans_overlap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from asyncsim.analysis.precede import Order
     from asyncsim.analysis.streams import Place, Streams
     from asyncsim.analysis.touches import Entry
     from asyncsim.trace.region import Access, Spans
+
+    _Why = Callable[[tuple[Place, ...]], str]
 
 
 def kind_of(first: Access, second: Access) -> str | None:
@@ -40,12 +42,13 @@ def kind_of(first: Access, second: Access) -> str | None:
     return ATOMIC if both_atomic(first, second) else RACE
 
 
-def races(streams: Streams, order: Order) -> Iterator[Suspect]:
+def races(streams: Streams, order: Order, why: _Why | None = None) -> Iterator[Suspect]:
     """Yield every race and all atomics whose order may show, a suspect a pair of operations.
 
     Args:
         streams: of the run.
         order: of all schedules.
+        why: says of two sides of a race what is missing; None: as `why_unordered` does.
 
     """
     raced: set[tuple[Place, Place]] = set()
@@ -56,7 +59,7 @@ def races(streams: Streams, order: Order) -> Iterator[Suspect]:
         kind = kind_of(first, second)
         if kind is None or pair in raced or (kind != RACE and pair in atomics) or not unordered(order, x, y):
             continue
-        suspect = _suspect(streams, (x, y), (first, second), kind)
+        suspect = _suspect(streams, (x, y), (first, second), kind, why)
         if kind == RACE:
             raced.add(pair)
             yield suspect
@@ -137,14 +140,20 @@ def _forwarded(streams: Streams, x: Entry, y: Entry) -> bool:
     return False
 
 
-def _suspect(streams: Streams, places: tuple[Place, Place], accesses: tuple[Access, Access], kind: str) -> Suspect:
+def _suspect(
+    streams: Streams,
+    places: tuple[Place, Place],
+    accesses: tuple[Access, Access],
+    kind: str,
+    missing: _Why | None = None,
+) -> Suspect:
     access_at = dict(zip(places, accesses, strict=True))
 
     def hazard(sides: tuple[Place, ...]) -> str:
         return hazard_of(*(access_at[side] for side in sides))
 
     def why(sides: tuple[Place, ...]) -> str:
-        return why_unordered(streams, sides)
+        return missing(sides) if missing is not None else why_unordered(streams, sides)
 
     window = streams.trace.header.world.memory_of(accesses[0].region.window)
     regions = tuple(str(access.region) for access in accesses)
@@ -166,7 +175,14 @@ def hazard_of(first: Access, second: Access) -> str:
     return {(True, False): "RAW", (False, True): "WAR", (True, True): "WAW"}[first.mode != READ, second.mode != READ]
 
 
-def _name(streams: Streams, place: Place) -> str:
+def name_of(streams: Streams, place: Place) -> str:
+    """Name an operation in a sentence: by its task, its kind, its call and its line.
+
+    Args:
+        streams: of the run.
+        place: of the operation.
+
+    """
     event = streams.event(place)
     what = event.op.kind
     if what in LANDING:
@@ -198,7 +214,7 @@ def why_unordered(streams: Streams, sides: tuple[Place, ...]) -> str:
         reason = f"{late} issues both, and no fence, quiet or wait of its own orders them"
     else:
         reason = f"{late} waits for nothing from {early} before it"
-    return f"nothing orders {_name(streams, first)} and {_name(streams, second)}: {reason}"
+    return f"nothing orders {name_of(streams, first)} and {name_of(streams, second)}: {reason}"
 
 
 def _who(streams: Streams, place: Place) -> str:
@@ -239,7 +255,7 @@ def _condition(streams: Streams, place: Place) -> str:
 def _why_atomic(streams: Streams, sides: tuple[Place, ...]) -> str:
     first, second = sides
     return (
-        f"{_name(streams, first)} and {_name(streams, second)} are atomic and can come in either order: "
+        f"{name_of(streams, first)} and {name_of(streams, second)} are atomic and can come in either order: "
         "no race, but what is read, or stays, depends on it"
     )
 
@@ -247,6 +263,6 @@ def _why_atomic(streams: Streams, sides: tuple[Place, ...]) -> str:
 def _why_sum(streams: Streams, sides: tuple[Place, ...]) -> str:
     first, second = sides
     return (
-        f"{_name(streams, first)} and {_name(streams, second)} add floating-point numbers to the same elements "
+        f"{name_of(streams, first)} and {name_of(streams, second)} add floating-point numbers to the same elements "
         "in either order, and such a sum depends on the order"
     )

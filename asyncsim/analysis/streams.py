@@ -28,6 +28,7 @@ from asyncsim.trace.late import model_of
 
 if TYPE_CHECKING:
     from asyncsim.trace.event import Event, Trace
+    from asyncsim.trace.late import Model
     from asyncsim.trace.region import Cell
     from asyncsim.trace.world import Actor
 
@@ -196,7 +197,8 @@ class History:
 class Streams:
     """A trace taken apart: `streams[a][i]` is the i-th operation of actor a, pending ones last."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, model: Model | None = None) -> None:
+        """Take it apart; `model`: that of its wires, if not the one that the trace names."""
         self.trace = trace
         by_order: dict[int, Actor] = {actor.order: actor for actor in trace.header.world.actors}
         pending = () if trace.footer is None else trace.footer.pending
@@ -204,7 +206,7 @@ class Streams:
             by_order.setdefault(event.op.actor.order, event.op.actor)
         self.actors = [by_order[order] for order in sorted(by_order)]
         self.number = {actor.order: number for number, actor in enumerate(self.actors)}
-        self.model = model_of(trace.header.memory)
+        self.model = model or model_of(trace.header.memory)
         by_name = {actor.name: number for number, actor in enumerate(self.actors)}
         self.issuer = [
             (by_name[actor.name.partition(">")[0]], index_of(actor.name)) if actor.wire else None

@@ -12,8 +12,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from asyncsim.trace.kinds import ACQ_REL, ACQUIRE, BLOCK, FENCING, JOINING, MEETING, RELEASE, SC, STARTING, WORLD
-from asyncsim.trace.op import order_of, scope_of
+from asyncsim.trace.kinds import ACQ_REL, ACQUIRE, FENCING, JOINING, MEETING, RELEASE, SC, STARTING
+from asyncsim.trace.op import include, order_of, scope_of
 from asyncsim.trace.region import spans_overlap
 
 if TYPE_CHECKING:
@@ -229,13 +229,7 @@ def _supersedes(newer: Version, version: Version) -> bool:
 
 def _include(a: Actor, scope: str, b: Actor | None, other: str) -> bool:
     """Return whether the scopes of two operations include each other; with a plain access nothing synchronises."""
-    return b is not None and bool(other) and _covers(scope, a, b) and _covers(other, b, a)
-
-
-def _covers(scope: str, a: Actor, b: Actor) -> bool:
-    if scope == BLOCK:
-        return a.in_block == b.in_block
-    return scope == WORLD or a.rank == b.rank
+    return b is not None and bool(other) and include(a, scope, b, other)
 
 
 def _join(clock: Clock, other: Mapping[int, int]) -> None:

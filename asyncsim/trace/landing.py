@@ -265,7 +265,7 @@ def landings_of(op: Op, index: int, model: Model, before: Unquiet = QUIETED) -> 
     """
     atom = model.atom
     if op.kind in NOTIFYING:
-        wire = _wire(op.actor, index, 0)
+        wire = wire_of(op.actor, index, 0)
         return [_signal(op, wire, model, before)]
     if op.kind not in LATER:
         return []
@@ -280,7 +280,7 @@ def landings_of(op: Op, index: int, model: Model, before: Unquiet = QUIETED) -> 
         pieces = _pieces(target, atom)
         data = [
             Landing(
-                _wire(op.actor, index, n), access,
+                wire_of(op.actor, index, n), access,
                 source if source is None or piece is None else source.piece(*piece, "read").region,
                 local=local, stored=local or op.kind in STORING, got=op.late and op.kind in GETTING,
                 destination=target.region.owner, piece=piece,
@@ -290,7 +290,7 @@ def landings_of(op: Op, index: int, model: Model, before: Unquiet = QUIETED) -> 
     if op.kind not in CARRYING:
         return data
     copied = any(landing.source is not None for landing in data)
-    return [*data, _signal(op, _wire(op.actor, index, len(data), "s"), model, before, copied=copied)]
+    return [*data, _signal(op, wire_of(op.actor, index, len(data), "s"), model, before, copied=copied)]
 
 
 def _signal(op: Op, wire: Actor, model: Model, before: Unquiet, *, copied: bool = False) -> Landing:
@@ -303,8 +303,16 @@ def _signal(op: Op, wire: Actor, model: Model, before: Unquiet, *, copied: bool 
     return replace(signal, queued=True) if before.queues(signal, model, copied=copied) else signal
 
 
-def _wire(actor: Actor, index: int, part: int, mark: str = "") -> Actor:
-    """Name a wire by the operation it belongs to: ``1>7``, its further pieces ``1>7.1``, its signal ``1>7s``."""
+def wire_of(actor: Actor, index: int, part: int = 0, mark: str = "") -> Actor:
+    """Return a wire, named by the operation it belongs to: ``1>7``, its further pieces ``1>7.1``, its signal ``1>7s``.
+
+    Args:
+        actor: who issues the operation.
+        index: its place in that actor's stream.
+        part: the number of the piece.
+        mark: "s" for the signal that comes with a copy.
+
+    """
     name = f"{actor.name}>{index}{mark}" + (f".{part}" if part and not mark else "")
     return Actor(name, actor.rank, WIRES + (actor.order << 64) + (index << 32) + part, wire=True)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from asyncsim.trace.cells import ATOMIC_ADD, COMPARE, SYMBOLS, UPDATES, update_text
 from asyncsim.trace.kinds import (
+    BLOCK,
     CARRYING,
     CHANGING,
     COMPARE_EXCHANGE,
@@ -248,6 +249,25 @@ def scope_of(op: Op) -> str:
 
     """
     return op.scope or WORLD
+
+
+def include(a: Actor, scope: str, b: Actor, other: str) -> bool:
+    """Return whether the scopes of two operations include each other: without that nothing synchronises.
+
+    Args:
+        a: who does the one.
+        scope: its scope: block, rank or world.
+        b: who does the other.
+        other: the scope of that.
+
+    """
+    return _covers(scope, a, b) and _covers(other, b, a)
+
+
+def _covers(scope: str, a: Actor, b: Actor) -> bool:
+    if scope == BLOCK:
+        return a.in_block == b.in_block
+    return scope == WORLD or a.rank == b.rank
 
 
 _new = object.__new__
