@@ -28,7 +28,7 @@ from asyncsim.analysis.mismatch import call_mismatches
 from asyncsim.analysis.order import order_of
 from asyncsim.analysis.polls import Polls
 from asyncsim.analysis.races import races
-from asyncsim.analysis.scopes import Scoped, orders_less, scoped_analysis
+from asyncsim.analysis.scopes import Scoped, less_ordering, scoped_analysis
 from asyncsim.analysis.signals import overflows, signal_races, undetermined_tests, unstable_waits, why_undetermined
 from asyncsim.analysis.streams import Streams
 from asyncsim.trace.event import COMPLETE, DEADLOCK, STEP_LIMIT
@@ -152,10 +152,7 @@ def analyse(
 
 def _scoped(streams: Streams, *, same_last: bool) -> Scoped | None:
     """Return what orders and scopes leave open; None where they order as much as under ``sc``."""
-    if not streams.model.scoped:
-        return None
-    pending = () if streams.trace.footer is None else streams.trace.footer.pending
-    less = [event for event in (*streams.trace.events, *pending) if orders_less(event)]
+    less = less_ordering(streams.trace)
     if not less:
         return None
     polls = [event for event in less if event.op.kind in POLLING]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from asyncsim.analysis.edges import edges_of, within_ranks
 from asyncsim.analysis.order import order_of
+from asyncsim.analysis.scopes import less_ordering
 from asyncsim.analysis.streams import ALWAYS, DOWN, Streams
 from asyncsim.trace.cells import UNSTABLE
 from asyncsim.trace.conflict import present_accesses
@@ -52,7 +53,7 @@ def certificate(trace: Trace, analysis: Analysis) -> list[str]:
 
     Raises:
         MisuseError: there is none: the analysis found something, the run did not complete, it polls data, it has an
-            operation that the checker does not know, or the kernel was edited.
+            operation or an order that the checker does not know, or the kernel was edited.
 
     """
     if trace.header.edits:
@@ -64,6 +65,8 @@ def certificate(trace: Trace, analysis: Analysis) -> list[str]:
         raise MisuseError("only a complete run in which the analysis found nothing has a certificate")
     if any(event.op.kind in POLLING for event in trace.events):
         raise MisuseError("it polls data, and a certificate says nothing of what a predicate accepts")
+    if less_ordering(trace):
+        raise MisuseError("it says orders or scopes that matter, and a certificate knows nothing of them")
     strange = next((event.op.kind for event in trace.events if event.op.kind in EXCHANGING - _KNOWN), None)
     if strange is not None:
         raise MisuseError(f"of what reads and changes a cell in one step a certificate knows no {strange!r}")

@@ -23,14 +23,15 @@ from asyncsim.analysis.unsynchronised import why_unsynchronised
 from asyncsim.analysis.visible import Visible
 from asyncsim.trace import op as ops
 from asyncsim.trace.finding import RACE
-from asyncsim.trace.kinds import ACQ_REL, ACQUIRE, CARRYING, CHANGING, EXCHANGING, POLLING, RELEASE, SEEING, WORLD
+from asyncsim.trace.kinds import ACQ_REL, ACQUIRE, CARRYING, EXCHANGING, POLLING, RELEASE, SEEING, WORLD
+from asyncsim.trace.late import model_of
 from asyncsim.trace.op import change_by, include, scope_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from asyncsim.analysis.streams import History, Place, Streams
-    from asyncsim.trace.event import Event
+    from asyncsim.trace.event import Event, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +62,23 @@ def orders_less(event: Event) -> bool:
         return True
     if op.cell is None or op.kind in CARRYING:
         return False
-    needed = {order for order, kinds in ((RELEASE, CHANGING), (ACQUIRE, SEEING | EXCHANGING)) if op.kind in kinds}
+    needed = {RELEASE} if change_by(op) is not None else set()
+    needed |= {ACQUIRE} if op.kind in SEEING | EXCHANGING else set()
     order = ops.order_of(op)
     return scope_of(op) != WORLD or not needed <= ({RELEASE, ACQUIRE} if order == ACQ_REL else {order})
+
+
+def less_ordering(trace: Trace) -> list[Event]:
+    """Return what in a run orders less than it does under ``sc``; nothing, unless its memory model knows scopes.
+
+    Args:
+        trace: the run; what was pending at its end counts, too.
+
+    """
+    if not model_of(trace.header.memory).scoped:
+        return []
+    pending = () if trace.footer is None else trace.footer.pending
+    return [event for event in (*trace.events, *pending) if orders_less(event)]
 
 
 def scoped_analysis(streams: Streams) -> Scoped:

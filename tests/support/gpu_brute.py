@@ -16,7 +16,7 @@ from sync_toy import ANSWER, NOTHING, STORE, VALUE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gpu_toy import Program, Step
+    from gpu_toy import Program
 
 Pair = frozenset[tuple[int, int]]
 Clock = tuple[int, ...]
@@ -122,11 +122,10 @@ def _after(program: Program, state: State, actor: int) -> Iterator[State]:
     """Yield the states after what an actor, or what it left to land, can do next."""
     for late in state.late[actor]:
         if _lands(program, state, actor, late):
-            step = program.actors[actor][late.index]
             state_ = state._replace(
                 late=_put(state.late, actor, tuple(each for each in state.late[actor] if each is not late))
             )
-            yield _updated(program, state_, actor, late.index, step, late.spots)
+            yield _updated(program, state_, actor, late)
     if state.at[actor] < len(program.actors[actor]):
         for _, new in _done(program, state, actor):
             at = state.at[actor]
@@ -147,16 +146,15 @@ def _lands(program: Program, state: State, actor: int, late: Late) -> bool:
     steps = program.actors[actor]
     before = _before(program, actor, late.index)
     return not any(
-        other.index < late.index
-        and (other.index < before or steps[other.index].op.place == steps[late.index].op.place)
+        other.index < late.index and (other.index < before or steps[other.index].op.place == steps[late.index].op.place)
         for other in state.late[actor]
     )
 
 
-def _updated(
-    program: Program, state: State, actor: int, index: int, step: Step, spots: frozenset[Spot]
-) -> State:
+def _updated(program: Program, state: State, actor: int, late: Late) -> State:
     """Return the state after an update has taken effect, for all."""
+    index, spots = late
+    step = program.actors[actor][index]
     op = step.op
     cell = state.cells[op.place]
     last = cell[-1]
@@ -224,7 +222,7 @@ def _on_version(program: Program, state: State, actor: int, n: int) -> Iterator[
         spots = new.fences[actor]
         if step.releases:
             spots |= {_spot(new, actor, at, step.scope)}
-        new = _updated(program, new, actor, at, step, spots)
+        new = _updated(program, new, actor, Late(at, spots))
     gives: tuple[int, ...] = {NOTHING: (), ANSWER: (int(holds),), VALUE: (version.value,)}[op.gives]
     yield new._replace(got=_put(new.got, actor, new.got[actor] + gives))
 
@@ -264,7 +262,16 @@ def _meet(program: Program, state: State, actor: int, races: set[Pair], scopes: 
     for _, new in _done(program, state, actor):
         for other, index in earlier:
             if new.clocks[actor][other] <= index:
-                (races if step.op.data else scopes).add(frozenset(((actor, at), (other, index))))
+                if step.op.data:
+                    races.add(frozenset(((actor, at), (other, index))))
+                elif _has_updated(program, new, actor, at) or _has_updated(program, new, other, index):
+                    scopes.add(frozenset(((actor, at), (other, index))))
+
+
+def _has_updated(program: Program, state: State, actor: int, index: int) -> bool:
+    """Say whether an operation that was done has changed its cell, or will: what compares first may not."""
+    step = program.actors[actor][index]
+    return step.is_pure or any((each.actor, each.index) == (actor, index) for each in state.cells[step.op.place])
 
 
 def _conflict(program: Program, x: tuple[int, int], y: tuple[int, int]) -> bool:

@@ -126,9 +126,21 @@ def smallest(program: Program, is_wrong: Callable[[Program], bool]) -> Program:
 
 def table(counts: dict[tuple[str, str], Counter[str]]) -> str:
     """Write the counts, a family and mode a line."""
-    columns = ("programs", "too many", "flagged", "needless", "racy", "clean", "pairs", "false", "called racy", "mistaken")
+    columns = (
+        "programs",
+        "too many",
+        "flagged",
+        "needless",
+        "racy",
+        "clean",
+        "pairs",
+        "false",
+        "called racy",
+        "mistaken",
+    )
     lines = [f"{'':38}" + "".join(f"{column:>12}" for column in columns)]
     lines += [
-        f"{', '.join(kind):38}" + "".join(f"{count[column]:>12}" for column in columns) for kind, count in counts.items()
+        f"{', '.join(kind):38}" + "".join(f"{count[column]:>12}" for column in columns)
+        for kind, count in counts.items()
     ]
     return "\n".join(lines)

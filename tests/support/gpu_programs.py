@@ -7,7 +7,6 @@ synchronising operations; *in one order*: steps that signals hold together, of w
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import sync_programs
 from gpu_toy import ACQUIRE, BLOCK, BOTH, RANK, RELAXED, RELEASE, WORLD, Program, Step, default_order
@@ -63,21 +62,21 @@ def _soup(rng: random.Random) -> Streams:
 def _in_one_order(rng: random.Random) -> Streams:
     actors: Streams = [[] for _ in range(rng.choice((2, 3, 3)))]
     cells, elements = rng.choice((1, 2, 3)), rng.choice((1, 1, 2))
-    credits = [0] * cells
+    given = [0] * cells
     last = rng.randrange(len(actors))
     while sum(map(len, actors)) < MOST - 2:
         actor = rng.randrange(len(actors))
         if actor != last and rng.random() < 0.9:
             cell = rng.randrange(cells)
-            credits[cell] += 1
+            given[cell] += 1
             actors[last].append(_add(cell))
-            actors[actor].append(_wait(cell, credits[cell]))
-        actors[actor].append(_work(rng, cells, elements, credits))
+            actors[actor].append(_wait(cell, given[cell]))
+        actors[actor].append(_work(rng, cells, elements, given))
         last = actor
     return [ops for ops in actors if ops]
 
 
-def _work(rng: random.Random, cells: int, elements: int, credits: list[int]) -> Op:
+def _work(rng: random.Random, cells: int, elements: int, given: list[int]) -> Op:
     """Return what an actor does when it is its turn; mostly data, now and then another kind of update."""
     kind, cell = rng.random(), rng.randrange(cells)
     if kind < 0.6:
@@ -85,12 +84,12 @@ def _work(rng: random.Random, cells: int, elements: int, credits: list[int]) -> 
     if kind < 0.7:
         return Op(cell, gives="value")
     if kind < 0.8:
-        credits[cell] += 1
+        given[cell] += 1
         return Op(cell, update="+=", operand=1, gives=rng.choice(("", "value")))
     if kind < 0.9:
-        credits[cell] = max(credits[cell], 2)
-        return Op(cell, update=rng.choice((":=", "max")), operand=credits[cell])
-    return Op(cell, how=rng.choice(("<=", ">=", "==")), value=credits[cell], blocks=True)
+        given[cell] = max(given[cell], 2)
+        return Op(cell, update=rng.choice((":=", "max")), operand=given[cell])
+    return Op(cell, how=rng.choice(("<=", ">=", "==")), value=given[cell], blocks=True)
 
 
 _DRAWS = dict(zip(FAMILIES, (_monotone, _protocol, _soup, _in_one_order), strict=True))

@@ -98,4 +98,6 @@ def played(program: Program, seed: int) -> Trace:
         for actor, n in enumerate(at)
         if n < len(ops[actor])
     ]
-    return Trace(Header("toy", "", world, 1, "gpu", 0, "dice"), events, Footer(DEADLOCK if pending else COMPLETE, [], pending))
+    return Trace(
+        Header("toy", "", world, 1, "gpu", 0, "dice"), events, Footer(DEADLOCK if pending else COMPLETE, [], pending)
+    )

@@ -4,8 +4,8 @@ What an operation does is written as in `sync_toy`; its order and its scope foll
 
     parse("st x; c += 1 @rel.sys || wait c >= 1 @rlx.sys; fence @acq.gpu; ld x", homes=((0, 0), (1, 0)))
 
-Orders are ``rlx``, ``acq``, ``rel`` and ``ar`` (both), scopes ``cta``, ``gpu`` and ``sys``. Without an ``@`` a wait, test
-or read acquires, an update releases, and one with a result, or one that waits first, does both; the scope is ``sys``.
+Orders are ``rlx``, ``acq``, ``rel`` and ``ar`` (both), scopes ``cta``, ``gpu`` and ``sys``. Without an ``@`` a wait,
+test or read acquires, an update releases, and one with a result, or one that waits first, does both, for all (``sys``).
 `homes` has the rank and the block of each actor.
 """
 
