@@ -17,6 +17,7 @@ from asyncsim.checking.verdict.report import exhaustion_scope, exploration_scope
 from asyncsim.trace.errors import DivergenceError
 from asyncsim.trace.event import STOPPED
 from asyncsim.trace.finding import Finding
+from asyncsim.trace.late import model_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -113,6 +114,8 @@ class Fallback:
             self.judge, fair.trace, self.writer, state.findings, races, explored, budget
         )
         state.schedules += await classifier.classify(partial(state.begin_stage, "following of both orders"))
+        if model_of(self.judge.case.memory).scoped:
+            classify.withdraw_benign(state.findings)  # what is done later than it stands was not followed
         state.end_stage()
 
     async def _exhaust(self, budget: int) -> ExhaustiveResult | None:

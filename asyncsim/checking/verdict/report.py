@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from asyncsim.checking.verdict.induction import stream_plan
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.finding import ATOMIC, PROVED, RACE, REFUTED, SUM
+from asyncsim.trace.late import model_of
 
 if TYPE_CHECKING:
     from asyncsim.analysis.analyse import Analysis
@@ -21,6 +22,15 @@ GRANTED = "the kernel depends on nothing but its inputs, its windows and its sig
 """What every proof takes for granted."""
 WHOLE = "what one operation writes lands whole (ldst:atom=1 or nic:atom=1 lets it land in pieces)"
 """What a proof under a model that is late takes for granted besides, if no atom is named."""
+
+
+SCOPED = (
+    "what synchronises takes effect at one moment for all, a Set behind all that its cell held, and nothing before "
+    "what its actor read earlier (plain loads and stores may be done early or late: happens-before covers that)"
+)
+"""What a proof under ``gpu`` takes for granted besides."""
+UNMOVED = "in which updates and loads are done no later than they stand"
+"""What the executions of an exploration under ``gpu`` have in common."""
 
 
 HARMFUL, ALL = "harmful", "all"
@@ -102,7 +112,8 @@ class Report:
     @property
     def granted(self) -> str:
         """What a proof takes for granted, under the models that it is of."""
-        return f"{GRANTED}; {WHOLE}" if {"ldst", "nic"} & set(self.models) else GRANTED
+        more = [WHOLE] if {"ldst", "nic"} & set(self.models) else []
+        return "; ".join([GRANTED, *more, *([SCOPED] if "gpu" in self.models else [])])
 
     @property
     def refuted(self) -> bool:
@@ -185,7 +196,8 @@ def exhaustion_scope(explored: ExhaustiveResult, case: Case) -> str:
     were = "was" if explored.inequivalent == 1 else "were"
     which = "each of them right" if case.kernel.any_right else "none of them wrong"
     differ = "" if len(explored.results) == 1 else f" ({len(explored.results)} different results, {which})"
-    return f"{_all_executions(explored)} of {_case_limits(case)} {were} run, and none fails{differ}"
+    unmoved = f", {UNMOVED}," if model_of(case.memory).scoped else ""
+    return f"{_all_executions(explored)} of {_case_limits(case)}{unmoved} {were} run, and none fails{differ}"
 
 
 def exploration_scope(explored: ExhaustiveResult, case: Case) -> str:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from asyncsim.checking.witness.older import older_witness
 from asyncsim.checking.witness.overflow import LeavesRange, overflow_in_run, overflow_witness
 from asyncsim.checking.witness.shrink import shrink
 from asyncsim.checking.witness.swapped import FailsByPair, Swap
-from asyncsim.checking.witness.witness import failures_in_words, race_witness
+from asyncsim.checking.witness.witness import Witness, failures_in_words, race_witness
 from asyncsim.machine.direct import drive
 from asyncsim.schedulers.replay import Replay
 from asyncsim.trace.errors import KernelError, MisuseError
 from asyncsim.trace.event import OVERFLOW
+from asyncsim.trace.late import model_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
     from asyncsim.checking.search.witness_writer import WitnessWriter
     from asyncsim.checking.verdict.report import Report
     from asyncsim.checking.verdict.state import CheckState
-    from asyncsim.checking.witness.witness import Witness
     from asyncsim.machine.case import Case, Run
+    from asyncsim.machine.course import Begun
     from asyncsim.trace.finding import Finding
 
 MANY_RANKS, FEW_RANKS = 32, (2, 3, 4)
@@ -71,7 +73,7 @@ class SuspectWitnesses:
         if suspect.kind == OVERFLOW:
             seen = await overflow_witness(self.judge, suspect, analysis.disputed, begun)
         else:
-            seen = await race_witness(self.judge, suspect, exact=analysis.exact, begun=begun)
+            seen = await self._race_witness(suspect, begun, exact=analysis.exact)
         state.schedules += seen.schedules
         if not seen.confirmed and not analysis.exact:
             return  # frontiers are approximate then: what no run shows is not reported
@@ -83,6 +85,17 @@ class SuspectWitnesses:
         if seen.choices:
             state.findings[-1] = await self._with_witness(finding, seen, analysis, steps)
         state.report_progress()
+
+    async def _race_witness(self, suspect: Finding, begun: Begun, *, exact: bool) -> Witness:
+        """Return what shows a race: under ``gpu`` a read of what was there before, else the other order of the two."""
+        seen = Witness()
+        if model_of(self.judge.case.memory).scoped:
+            seen = await older_witness(self.judge, suspect, begun=begun)
+        if seen.harmful:
+            return seen
+        turned = await race_witness(self.judge, suspect, exact=exact, begun=begun)
+        best = turned if turned.confirmed or not seen.confirmed else seen
+        return replace(best, schedules=seen.schedules + turned.schedules)
 
     def add_unconfirmed(self, suspects: Sequence[Finding], *, exact: bool) -> None:
         """Report the suspects that are not confirmed because Ctrl-C came; the first may have been begun.
@@ -106,16 +119,18 @@ class SuspectWitnesses:
         choices: Sequence[str] = seen.choices
         described = finding
         try:
-            if seen.harmful and seen.failure and steps <= LONG:
+            if seen.harmful and seen.failure and steps <= LONG and not seen.memory:
                 self.state.begin_stage("shrinking of a witness")
                 short = await self._shrunk(finding, seen, analysis, steps)
                 described, choices = await self._described(finding, short), short
             self.state.begin_stage("writing of a witness")
-            return await self.writer.write_witness(described, choices, ending=seen.ending)
+            return await self.writer.write_witness(described, choices, ending=seen.ending, memory=seen.memory)
         except KeyboardInterrupt:
             if steps <= LONG:  # else it would take too long, deaf to Ctrl-C
                 self.state.interrupt()
-                self.state.findings[-1] = await self.writer.write_witness(described, choices, ending=seen.ending)
+                self.state.findings[-1] = await self.writer.write_witness(
+                    described, choices, ending=seen.ending, memory=seen.memory
+                )
             raise
 
     async def _shrunk(self, finding: Finding, seen: Witness, analysis: Analysis, steps: int) -> list[str]:

@@ -52,6 +52,7 @@ class Witness:
         example: the number of the pair that it is about.
         sides: the operations, where they are not those of the example.
         pairs: how many pairs were brought together.
+        memory: the memory model of the schedule, if not that of the case: it names the reads that go back.
 
     """
 
@@ -66,6 +67,7 @@ class Witness:
     example: int = 0
     sides: tuple[Side, ...] = ()
     pairs: int = 0
+    memory: str = ""
 
 
 @dataclass(frozen=True, slots=True)
