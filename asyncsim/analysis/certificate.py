@@ -63,6 +63,9 @@ def certificate(trace: Trace, analysis: Analysis) -> list[str]:
     streams = Streams(trace)
     if not analysis.clean or streams.ending != COMPLETE:
         raise MisuseError("only a complete run in which the analysis found nothing has a certificate")
+    if trace.footer is not None and trace.footer.pending:
+        standing = trace.footer.pending[0].op.actor.title
+        raise MisuseError(f"{standing} stands where the run ends, and a certificate is of operations that are executed")
     if any(event.op.kind in POLLING for event in trace.events):
         raise MisuseError("it polls data, and a certificate says nothing of what a predicate accepts")
     if less_ordering(trace):

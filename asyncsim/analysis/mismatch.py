@@ -91,7 +91,9 @@ def _differ(all_said: _Said) -> bool:
 def _has_left(footer: Footer, rank: int, call: int) -> bool:
     """Say whether no task of a rank will make a further collective in this call."""
     stands = [event.call for event in footer.pending if event.op.actor.rank == rank and not event.op.actor.wire]
-    return min(stands) > call if stands else footer.ending in (COMPLETE, DEADLOCK)
+    if footer.ending == COMPLETE:  # streams that outlive a call may stand: they say of no call that it goes on
+        return True
+    return min(stands) > call if stands else footer.ending == DEADLOCK
 
 
 def _text(said: Collective | None) -> str:

@@ -84,6 +84,8 @@ def period_of(trace: Trace) -> Period | None:
     to reckon with here nothing is said.
     """
     columns = trace.events if isinstance(trace.events, Columns) else Columns.of(trace.events)
+    if any(actor.lasts for actor in columns.actors):
+        return None  # what a stream does that goes on from call to call is of no one call
     calls = trace.header.calls
     if any(cell.region is not None for cell in columns.cells.values()):
         return None  # the words of a window are no cells that are counted from call to call

@@ -214,6 +214,7 @@ class Run:
         trace: every event, if the run was recorded.
         unapplied: the edits of the case that no operation met.
         offers: where older versions are kept, how many of them a read could have returned, by its actor and index.
+        standing: operations stood at the gate at its end: of a deadlock, or of streams that outlive a call.
 
     """
 
@@ -226,6 +227,7 @@ class Run:
     trace: Trace | None = None
     unapplied: tuple[str, ...] = ()
     offers: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    standing: bool = False
 
     @property
     def recorded(self) -> Trace:

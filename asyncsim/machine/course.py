@@ -23,12 +23,14 @@ from asyncsim.machine.memory import Memory
 from asyncsim.machine.onward import Onward
 from asyncsim.machine.rank import Rank
 from asyncsim.machine.record import Place, Recorder
+from asyncsim.machine.stream import Named, check_joined, started
 from asyncsim.machine.versions import Versions
 from asyncsim.machine.wires import Wires
 from asyncsim.trace.digest import digest_value
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.event import STOPPED, Footer, Trace
 from asyncsim.trace.guest import is_ctrl_c
+from asyncsim.trace.kinds import MEETING
 from asyncsim.trace.late import model_of
 from asyncsim.trace.op import Op, SyncOp
 
@@ -139,8 +141,12 @@ class Course:
     def end(self) -> None:
         """Note what the run leaves, now, while the kernels still stand at their lines; the gate knows its ending."""
         if self._recorder is not None:
-            self._pending = [self._recorder.pending(op) for op in self.gate.pending()]
+            self._pending = [self._recorder.pending(op) for op in self._standing()]
             self._collectives = list(self._recorder.collectives)
+
+    def _standing(self) -> list[Op]:
+        """Return what stands at the gate, but for streams with a name at their doors: these wait for nothing."""
+        return [op for op in self.gate.pending() if not (op.kind in MEETING and op.payload)]
 
     def result(self) -> Run:
         """Return the run, which has ended."""
@@ -153,7 +159,10 @@ class Course:
         trace = self._trace(ending)
         arrays = self._memory.arrays
         offers = self._effects.offers if isinstance(self._effects, Versions) else {}
-        return Run(self._case, choices, self._outputs, ending, unwritten, arrays, trace, unapplied, offers)
+        standing = bool(self._standing())
+        return Run(
+            self._case, choices, self._outputs, ending, unwritten, arrays, trace, unapplied, offers, standing
+        )  # fmt: skip
 
     def _of_rank(self, actor: Actor) -> Life:
         """Return the life of a rank: all its calls."""
@@ -177,8 +186,20 @@ class Course:
             raise
 
     def _begin(self, stream: Stream[Any], parent: Member) -> None:
-        """Let a stream begin that its parent has started, when the parent stands at the gate again."""
-        self.unstarted.append((stream.actor, self._of_stream(stream, parent)))
+        """Let a stream begin that its parent has started, when the parent stands at the gate again.
+
+        One with a name tells itself when it comes to its door, and when it goes on in another call.
+        """
+        place = self._places.get(stream.actor.order)
+        if place is None or not isinstance(stream, Named):
+            self.unstarted.append((stream.actor, self._of_stream(stream, parent)))
+            return
+        place.inserted = (stream.site,) if stream.idle else None
+        if stream.idle:
+            return
+        place.call = stream.call
+        place.rank.calling(stream.call, self._use)
+        place.rank.phase_name = stream.phase_name
 
     def _of_stream(self, stream: Stream[Any], parent: Member) -> Life:
         """Return the life of a stream; its call and phase are those of its parent when it was started."""
@@ -188,7 +209,7 @@ class Course:
         place.rank.phase_name = parent.phase_name
 
         def start(place: Place, _: int) -> Any:  # noqa: ANN401 - what an author's function returned
-            return stream.program(place.rank, *stream.args)
+            return stream.run(place.rank)
 
         def take(_place: Place, _: int, value: Any) -> None:  # noqa: ANN401 - a program returns what it likes
             stream.value = value
@@ -219,7 +240,7 @@ class Course:
             for call in calls:
                 outcome: Any = None
                 try:
-                    coroutine = place.coroutine = _started(start(place, call))
+                    coroutine = place.coroutine = started(start(place, call))
                     coroutine = coroutine if self._editor is None else self._editor.drive(place)
                     send = coroutine.send
                 except BaseException as error:  # noqa: BLE001 - whatever the author's function raises
@@ -239,7 +260,7 @@ class Course:
                         yield chosen
                     outcome = gate.outcome
                 try:
-                    _check_joined(place.rank)
+                    check_joined(place.rank)
                     take(place, call, outcome)
                 except BaseException as error:  # noqa: BLE001 - what was returned may be an object of the author's
                     raise (failure := self._failed(place, error)) from failure.__cause__
@@ -273,13 +294,6 @@ def _effects_of(memory: Memory, model: Model) -> Effects:
     return Immediate(memory) if model.old is None else Versions(memory, model.old)
 
 
-def _started(coroutine: Any) -> Any:  # noqa: ANN401 - what an author's function returned
-    if not hasattr(coroutine, "send"):
-        kind = type(coroutine).__name__
-        raise MisuseError(f"a program returned an object of type {kind} at once; give an async function")
-    return coroutine
-
-
 def _refuse(coroutine: Any, op: object, actor: Actor) -> None:  # noqa: ANN401
     """Refuse a foreign await, or another actor's operation, at its line; swallowing that makes it no less wrong."""
     why = FOREIGN
@@ -291,16 +305,6 @@ def _refuse(coroutine: Any, op: object, actor: Actor) -> None:  # noqa: ANN401
     with suppress(StopIteration):
         coroutine.throw(MisuseError(why))
     raise MisuseError(why)
-
-
-def _check_joined(rank: Rank) -> None:
-    if rank.open_streams:
-        names = ", ".join(rank.open_streams)
-        raise MisuseError(
-            f"rank {rank.id} returns while its stream {names} runs; join each stream: await rank.join(stream)"
-        )
-    if rank.unfinished:
-        raise MisuseError(f"rank {rank.id} returns {rank.unfinished[0]}")
 
 
 def _close(coroutine: Any, program: Any) -> None:  # noqa: ANN401

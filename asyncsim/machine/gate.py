@@ -130,7 +130,7 @@ class Gate:
         pick = self._pick
         while not self._awaited:
             if not ready:
-                self.ending = DEADLOCK if self._parked or any(self._waits.values()) else COMPLETE
+                self.ending = DEADLOCK if self._stands_for_ever() else COMPLETE
                 return None
             if len(choices) >= self._max_steps:
                 self.ending = STEP_LIMIT
@@ -155,6 +155,12 @@ class Gate:
                 return chosen
             self._close_gap()
         return None
+
+    def _stands_for_ever(self) -> bool:
+        """Say whether somebody stands here who should go on: streams that outlive a call end with the last rank."""
+        if not (self._parked or any(self._waits.values())):
+            return False
+        return any(actor.name not in self._finished for actor in self.memory.world.actors)
 
     def leave(self, actor: Actor) -> None:
         """Note that an actor has finished and will not come back."""

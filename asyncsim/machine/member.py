@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from asyncsim.machine.calluse import CallUse
-    from asyncsim.machine.stream import Stream
+    from asyncsim.machine.stream import Named, Stream
     from asyncsim.trace.declare import Group
     from asyncsim.trace.world import Actor, World
 
@@ -29,7 +29,7 @@ class Member:
 
     __slots__ = (
         "_adapter", "_barriers", "_deferred", "_home", "_number", "_streams", "_whole", "_world", "actor", "begin",
-        "call", "group", "id", "members", "note", "open_streams", "peers", "phase_name", "size",
+        "call", "group", "id", "members", "named", "note", "open_streams", "peers", "phase_name", "size",
         "unfinished",
     )  # fmt: skip
 
@@ -42,6 +42,7 @@ class Member:
         self.phase_name = ""
         self.actor = actor
         self.open_streams: list[str] = []
+        self.named: dict[str, Named[Any]] = {}  # the streams with a name that this actor has started
         self.unfinished: list[str] = []  # what it may not return in the middle of, as the end of a sentence
         self.begin: Callable[[Stream[Any], Member], None] | None = None
         self.note: Callable[[Any, str, dict[str, Any]], None] | None = None
@@ -76,7 +77,7 @@ class Member:
         self._be(group, members)
         self._whole, self._streams, self._barriers = rank.whole, rank._streams, rank._barriers
         self.call, self._number, self.open_streams = rank.call, rank._number, rank.open_streams
-        self.note, self.begin, self.unfinished = rank.note, rank.begin, rank.unfinished
+        self.note, self.begin, self.unfinished, self.named = rank.note, rank.begin, rank.unfinished, rank.named
 
     def within(self, group: Group) -> Self:
         """Return this rank as a member of a group, for the present call.

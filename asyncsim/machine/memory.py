@@ -69,6 +69,7 @@ class Memory:
 
     def __init__(self, world: World, seed: int) -> None:
         """Make every window zero, or as declared, and every cell its start value."""
+        self.world = world
         self.arrays: list[Tile] = []
         self._written: list[Tile | None] = []
         self._shared: list[bool] = []

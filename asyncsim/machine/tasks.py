@@ -122,7 +122,7 @@ class _Tasks:
             self._nursery.start_soon(self._live, actor, life, name=actor.name)
         else:
             self._course.end()
-            if self._gate.ending != COMPLETE:  # else nobody is left
+            if self._gate.ending != COMPLETE or self._gate.pending():  # else nobody is left
                 self._scope.cancel()
 
 

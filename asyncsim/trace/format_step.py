@@ -59,7 +59,8 @@ def _seconds(value: Any, what: str) -> float:  # noqa: ANN401
     return float(value)
 
 
-ACTOR = replace(TEXT, schema={"type": "string", "pattern": r"^\d+(\.\d+)*(>\d+(s|\.\d+)?)?$"}, words="actor")
+_NAMED = r"^\d+(\.(\d+|[A-Za-z_][A-Za-z0-9_]*))*(>\d+(s|\.\d+)?)?$"
+ACTOR = replace(TEXT, schema={"type": "string", "pattern": _NAMED}, words="actor")
 SITE = text(r"([\s\S]+:\d{1,9})?", "a source line, as file:number")
 AT = list_of(SITE, "a line of 'at'", 0, 2)
 TIME = Type(_seconds, {"type": "number", "minimum": 0}, "seconds")

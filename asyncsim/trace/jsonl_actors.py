@@ -7,6 +7,7 @@ all about them; here they are made, once each and as the machine made them, with
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
 MAX_PIECES = 1 << 22
 """The pieces in which all tiles of a trace land, together. A short line can ask for very many."""
 
-_STREAM = re.compile(r"(?P<parent>\d{1,9}(?:\.\d{1,9})*)\.(?P<number>[1-9]\d{0,8})", re.ASCII)
-_MEETING = re.compile(r"(?P<maker>\d{1,9}(?:\.\d{1,9})*)/[1-9]\d{0,8}#(?:0|[1-9]\d{0,8})", re.ASCII)
+_TASK = r"\d{1,9}(?:\.(?:\d{1,9}|[A-Za-z_]\w*))*"
+_STREAM = re.compile(rf"(?P<parent>{_TASK})\.(?:(?P<number>[1-9]\d{{0,8}})|(?P<name>[A-Za-z_]\w*))", re.ASCII)
+_MEETING = re.compile(rf"(?P<maker>{_TASK})/[1-9]\d{{0,8}}#(?:0|[1-9]\d{{0,8}})", re.ASCII)
 
 
 @dataclass(slots=True)
@@ -81,6 +83,7 @@ class Actors:
         self._model = model
         self._landings = landings
         self._tasks = {actor.name: actor for actor in world.actors}
+        self._started: Counter[str] = Counter()
         self._joined: set[str] = set()
         self._issued: dict[str, int] = {}
         self._unquiet: dict[str, Unquiet] = {}
@@ -127,11 +130,19 @@ class Actors:
         found = _STREAM.fullmatch(op.link)
         if found is None or found["parent"] != op.actor.name:
             raise BadFieldError(f"actor {op.actor.name} has no stream {shown(op.link)}; its streams are called N.1, …")
-        op.actor.stream(int(found["number"]))
+        self._stream(op)
         if op.kind in STARTING and op.link in self._tasks:
             raise BadFieldError(f"stream {op.link} was started before")
         if op.kind in JOINING and (op.link not in self._tasks or op.link in self._joined):
             raise BadFieldError(f"stream {op.link} is not running")
+
+    def _stream(self, op: Op) -> Actor:
+        """Return the stream that a start is of: a name stands for the number of streams so far, with this one."""
+        last = op.link.rpartition(".")[2]
+        block = op.payload or "" if op.kind in STARTING else ""
+        if last.isdecimal():
+            return op.actor.stream(int(last), block)
+        return op.actor.stream(self._started[op.actor.name] + 1, block, last)
 
     def _check_meeting(self, op: Op) -> None:
         found = _MEETING.fullmatch(op.link)
@@ -154,7 +165,8 @@ class Actors:
         index = self._issued.get(name, 0)
         self._issued[name] = index + 1
         if op.kind in STARTING:
-            self._tasks[op.link] = op.actor.stream(int(op.link.rpartition(".")[2]), op.payload or "")
+            self._tasks[op.link] = self._stream(op)
+            self._started[name] += 1
         elif op.kind in JOINING:
             self._joined.add(op.link)
         elif op.deferred or op.kind in FENCING or op.kind in QUIETING:

@@ -57,12 +57,18 @@ class Actor:
         """The rank and the name of the thread block that it belongs to: each actor is one of its own by default."""
         return (self.rank, self.block or self.name)
 
-    def stream(self, number: int, block: str = "") -> Actor:
+    @property
+    def lasts(self) -> bool:
+        """Whether it is a stream with a name, or of one, which goes on from call to call; a wire is as its task."""
+        return not self.name.partition(">")[0].replace(".", "").isdecimal()
+
+    def stream(self, number: int, block: str = "", name: str = "") -> Actor:
         """Return the `number`-th stream (from 1) that this actor starts: ``2.1`` of rank 2.
 
         Args:
             number: how many it has started, with this one.
             block: the thread block that it belongs to; empty: one of its own.
+            name: what it is called in every call, ``2.proxy``; empty: by its number.
 
         Raises:
             MisuseError: it has started as many as there can be.
@@ -72,7 +78,9 @@ class Actor:
             limits = f"{STREAM_DEPTH} deep and {(1 << STREAM_BITS) - 1} an actor"
             raise MisuseError(f"actor {self.name}: too many streams; they go {limits}")
         shift = STREAM_BITS * (STREAM_DEPTH - self.depth - 1)
-        return Actor(f"{self.name}.{number}", self.rank, self.order + (number << shift), self.depth + 1, block=block)
+        return Actor(
+            f"{self.name}.{name or number}", self.rank, self.order + (number << shift), self.depth + 1, block=block
+        )
 
 
 class World:

@@ -149,9 +149,10 @@ def _lane_title(name: str, rank: int) -> str:
     return f"landings {name[:-1]}" if name.endswith(">") else title_of(name, rank)
 
 
-def _lane_key(name: str) -> tuple[tuple[int, ...], bool]:
-    """Return where a lane stands: ``2`` before ``2>`` before ``2.1`` before ``10``."""
-    return tuple(map(int, name.removesuffix(">").split("."))), name.endswith(">")
+def _lane_key(name: str) -> tuple[tuple[tuple[int, str], ...], bool]:
+    """Return where a lane stands: ``2`` before ``2>`` before ``2.1`` before ``2.proxy`` before ``10``."""
+    parts = name.removesuffix(">").split(".")
+    return tuple((int(part), "") if part.isdecimal() else (1 << 30, part) for part in parts), name.endswith(">")
 
 
 def _arrivals(events: Sequence[Event]) -> list[int]:

@@ -222,7 +222,7 @@ class ExhaustiveSearch:
         if self._on_run is not None:
             self._on_run(run)
         self.limited |= run.ending == STEP_LIMIT
-        waiting = await self._waiting(run) if run.ending == DEADLOCK else ()
+        waiting = await self._waiting(run) if run.standing and run.ending in (COMPLETE, DEADLOCK) else ()
         return waiting, run.ending not in (COMPLETE, DEADLOCK)
 
     async def _waiting(self, run: Run) -> Sequence[Op]:
