@@ -10,7 +10,6 @@ from asyncsim.trace.errors import MisuseError
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from asyncsim.machine.rank import Rank
     from asyncsim.trace.world import Actor
 
 _Result = TypeVar("_Result")
@@ -30,7 +29,7 @@ class Stream(Generic[_Result]):
         self.args = args
         self.value: Any = None
 
-    def run(self, rank: Rank) -> Any:  # noqa: ANN401 - what an author's function returned
+    def run(self, rank: Any) -> Any:  # noqa: ANN401 - a `Rank`; what an author's function returned
         """Return the coroutine of its life.
 
         Args:
@@ -74,7 +73,7 @@ class Named(Stream[_Result]):
         """The call in which it was started again, and the phase of who did it."""
         self.phase_name = ""
 
-    async def run(self, rank: Rank) -> Any:  # noqa: ANN401 - none: it does not return
+    async def run(self, rank: Any) -> Any:  # noqa: ANN401 - a `Rank`; it does not return
         """Run one program after the other, each when the stream is started.
 
         Args:
@@ -89,7 +88,7 @@ class Named(Stream[_Result]):
             await rank.sync(self.door)  # with who starts it again
             self._turns(rank, idle=False)
 
-    def _turns(self, rank: Rank, *, idle: bool) -> None:
+    def _turns(self, rank: Any, *, idle: bool) -> None:  # noqa: ANN401 - a `Rank`
         """Tell the run under way that the stream has come to its door, or goes on in the call of its new start."""
         self.idle = idle
         if rank.begin is not None:
@@ -117,7 +116,7 @@ def started(coroutine: Any) -> Any:  # noqa: ANN401 - what an author's function 
     return coroutine
 
 
-def check_joined(rank: Rank) -> None:
+def check_joined(rank: Any) -> None:  # noqa: ANN401 - a `Rank`, which stands above this page
     """Refuse a program that returned while something of it goes on.
 
     Raises:
