@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from asyncsim.analysis.streams import Place, Streams
 
 
+MOST_KEPT = 256
+"""So many runs are kept, each as large as a few numbers an operation."""
+
+
 class HeldRuns:
-    """The runs of one program, each made once.
+    """The runs of one program; those that were asked for lately are not made again.
 
     Args:
         streams: with late updates.
@@ -46,6 +50,8 @@ class HeldRuns:
         """
         held = frozenset(self._landings.get(update, update) for update in updates)
         if held not in self._made:
+            if len(self._made) == MOST_KEPT:
+                self._made.clear()
             self._made[held] = HeldRun(self._start, tuple(held), self._landings)
         return self._made[held]
 

@@ -14,7 +14,7 @@ is reported; no order that it gives is missing in any execution.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf
 from typing import TYPE_CHECKING
 
@@ -92,7 +92,9 @@ class Known:
         }
         self._chains: dict[int, list[Place]] = {}
         self._broken: dict[tuple[Place, int], bool] = {}
-        self._known: dict[tuple[int, int], list[float]] = {}
+        self._known: list[dict[int, tuple[list[float], list[int]]]] = [{} for _ in tasks]
+        """Of each actor, by how many of its places to tell come before a source."""
+        self._needed: dict[Place, tuple[Place | None, list[Wait]]] = {}
 
     @property
     def edges(self) -> Edges:
@@ -190,16 +192,27 @@ class Known:
 
     def _first_known(self, x: Place) -> list[float]:
         actor, index = x
-        key = (actor, bisect_right(self._told[actor], 2 * index))
-        if key not in self._known:
-            self._known[key] = self._fixpoint(actor, 2 * index)
-        return self._known[key]
+        segment = bisect_right(self._told[actor], 2 * index)
+        known = self._known[actor]
+        if segment not in known:
+            # What is clean of an operation is clean of all later ones of its actor: begin there.
+            begin = max((each for each in known if each < segment), default=None)
+            passed = [0] * len(self._acquires) if begin is None else known[begin][1]
+            known[segment] = self._fixpoint(actor, 2 * index, list(passed))
+        return known[segment][0]
 
-    def _fixpoint(self, source: int, at: float) -> list[float]:
+    def _fixpoint(self, source: int, at: float, passed: list[int]) -> tuple[list[float], list[int]]:
+        """Return from where on each actor surely knows a source, and how many acquires it passes without.
+
+        Args:
+            source: the actor of what is to be known.
+            at: its place, in half steps.
+            passed: the acquires that are known to be passed without.
+
+        """
         acquires = self._acquires
-        u = [own[0].at if own else inf for own in acquires]
+        u = [own[n].at if n < len(own) else inf for n, own in zip(passed, acquires, strict=True)]
         u[source] = at
-        passed = [0] * len(acquires)
         behind = [b for b, own in enumerate(acquires) if own and b != source]
 
         def go_on(run: HeldRun | None) -> bool:
@@ -215,7 +228,7 @@ class Known:
         # With more held than need be, one run passes many; what it does not is tried by itself.
         while go_on(self._runs.without(self._telling(u))) or go_on(None):
             pass
-        return u
+        return u, passed
 
     def _telling(self, u: list[float]) -> list[Place]:
         return [update for update, spots in self._releases.items() if any(at > u[update[0]] for at, _ in spots)]
@@ -252,17 +265,32 @@ class Known:
             return False
         if change_by(wait.event.op) is not None and not run.has_done(wait.place):
             return False
-        actor, index = wait.place
-        history = self._streams.histories[wait.slot]
-        own = [
-            place for place in map(self._streams.issue, _changes_of(history)) if place[0] == actor and place[1] < index
-        ]
-        if own and not run.has_landed(max(own)):
-            return False
-        earlier = (each for each in history.waits if each.place[0] == actor and each.place[1] < index)
-        return all(
+        update, earlier = self._own_before(wait)
+        return (update is None or run.has_landed(update)) and all(
             any(run.is_met(epoch, reached) for epoch, reached in self._goals[each.place].items()) for each in earlier
         )
+
+    def _own_before(self, wait: Wait) -> tuple[Place | None, list[Wait]]:
+        """Return what the actor of a wait has done at its cell before: the last update, and what waits ask more."""
+        if wait.place not in self._needed:
+            actor, index = wait.place
+            history = self._streams.histories[wait.slot]
+            own = (place for place in map(self._streams.issue, _changes_of(history)) if place[0] == actor)
+            earlier = [each for each in history.waits if each.place[0] == actor and each.place[1] < index]
+            self._needed[wait.place] = (
+                max((place for place in own if place[1] < index), default=None),
+                [each for each in earlier if not self._implies(wait, each)],
+            )
+        return self._needed[wait.place]
+
+    def _implies(self, wait: Wait, other: Wait) -> bool:
+        """Say whether a wait's guard holds only where that of another one does: it asks for as much, or more."""
+        goals, others = (self._goals.get(each.place, {}) for each in (wait, other))
+        return wait.way != ALWAYS and all(
+            number in others and replace(goal, credits=0) == replace(others[number], credits=0)
+            and goal.credits >= others[number].credits and goal.reached is None
+            for number, goal in goals.items()
+        ) and bool(goals)  # fmt: skip
 
     def _would_tell(self, acquire: Acquire, wait: Wait, number: int, u: list[float]) -> list[Place]:
         """Return the updates that tell of the source whoever sees an epoch after them."""

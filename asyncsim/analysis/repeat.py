@@ -25,7 +25,6 @@ from asyncsim.analysis.frontiers import Frontiers
 from asyncsim.analysis.order import order_of
 from asyncsim.analysis.races import races
 from asyncsim.analysis.reach import Recorded, changes_of, guarded_cells, limit_of, values_of
-from asyncsim.analysis.scopes import less_ordering
 from asyncsim.analysis.streams import DOWN, UP, Streams
 from asyncsim.trace.cells import ADDING, MAX, MIN, SET, UNSTABLE, UPDATES
 from asyncsim.trace.columns import CONSUME, Columns, among, done_as
@@ -177,7 +176,7 @@ def beyond(trace: Trace) -> Beyond | None:
 
     """
     period = period_of(trace)
-    if period is None or less_ordering(trace):
+    if period is None:
         return None
     columns = trace.events if isinstance(trace.events, Columns) else Columns.of(trace.events)
     changes = changes_of(trace.header.world, columns)
