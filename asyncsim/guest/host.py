@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 
 
 class Guest(greenlet):
-    """A function that is hosted."""
+    """A function that is hosted.
+
+    Attributes:
+        own: what a front end keeps of it, for code of the author's that names no rank; None: nothing.
+
+    """
+
+    own: Any = None
 
     def frames(self) -> list[FrameType]:
         """Return the author's frames in it while it stands still, the outermost first."""
@@ -64,6 +71,17 @@ drivers.add(hosted.__code__)
 def is_hosted() -> bool:
     """Say whether the code that runs just now is in a hosted function, so that it may come to an operation."""
     return isinstance(getcurrent(), Guest)
+
+
+def present() -> Any:  # noqa: ANN401 - whatever a front end keeps
+    """Return what a front end keeps of the hosted function that runs; None where none does, or nothing is kept."""
+    return getattr(getcurrent(), "own", None)
+
+
+def keep(own: Any) -> None:  # noqa: ANN401 - as above
+    """Keep something of the hosted function that runs."""
+    current: Any = getcurrent()
+    current.own = own
 
 
 def blocking(operation: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - what the operation gives

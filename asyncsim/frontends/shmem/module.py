@@ -1,0 +1,114 @@
+"""The modules that a script of shmem4py imports, and the script itself."""
+
+from __future__ import annotations
+
+from functools import partial
+from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from asyncsim.frontends.shmem import allocation, locks, rma, teams
+from asyncsim.frontends.shmem.atomics import ATOMICS
+from asyncsim.frontends.shmem.collectives import COLLECTIVES
+from asyncsim.frontends.shmem.constants import CONSTANTS, THREAD
+from asyncsim.frontends.shmem.pe import Pe, present_pe
+from asyncsim.frontends.shmem.waits import WAITS
+from asyncsim.guest.script import Script
+from asyncsim.trace.errors import MisuseError, RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncsim.guest.places import Array
+
+
+def my_pe() -> int:
+    """Return the number of this PE."""
+    return present_pe().me
+
+
+def n_pes() -> int:
+    """Return how many PEs there are."""
+    return present_pe().size
+
+
+def init() -> None:
+    """Do nothing: importing initialises."""
+
+
+def init_thread(requested: THREAD = THREAD.MULTIPLE) -> THREAD:
+    """Return the thread level."""
+    del requested
+    return THREAD.SINGLE
+
+
+def finalize() -> None:
+    """Complete everything, and wait for all."""
+    pe = present_pe()
+    if not pe.finalised:
+        pe.finish()
+
+
+def global_exit(status: int = 0) -> None:
+    """Refuse to end the other PEs."""
+    raise RefusedError(f"global_exit({status}) ends all PEs wherever they are, which is not followed; let each end")
+
+
+def pe_accessible(pe: int) -> bool:
+    """Say whether there is such a PE."""
+    return 0 <= pe < present_pe().size
+
+
+def addr_accessible(addr: Any, pe: int) -> bool:  # noqa: ANN401 - an array
+    """Say whether an array is symmetric."""
+    block = present_pe().places.find(addr)
+    return pe_accessible(pe) and block is not None and not block.private and not block.freed
+
+
+def ptr(target: Any, pe: int) -> Array | None:  # noqa: ANN401 - an array
+    """Return a symmetric array of one's own; None for another PE's, which a network adapter reaches, no load."""
+    own = present_pe()
+    own.symmetric("ptr", "target", target)
+    return np.asarray(target) if own.pe("ptr", pe) == own.me else None
+
+
+class _Shmem(ModuleType):
+    """The module ``shmem4py.shmem``."""
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - never returns
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise MisuseError(f"shmem4py has no shmem.{name}, or asyncsim does not answer it")
+
+
+def modules() -> dict[str, ModuleType]:
+    """Return the modules by name."""
+    shmem = _Shmem("shmem4py.shmem", "OpenSHMEM, on simulated PEs.")
+    own = (my_pe, n_pes, init, init_thread, finalize, global_exit, pe_accessible, addr_accessible, ptr)
+    given: dict[str, Any] = {function.__name__: function for function in own}
+    for home in (allocation, rma, locks):
+        given |= {name: value for name, value in vars(home).items() if getattr(value, "__module__", "") == home.__name__}
+    given["del_array"] = allocation.del_array
+    vars(shmem).update(
+        {name: value for name, value in given.items() if not name.startswith("_")},
+        **CONSTANTS, **ATOMICS, **COLLECTIVES, **WAITS,
+        Ctx=teams.Ctx, CTX_DEFAULT=teams.CTX_DEFAULT, CTX_INVALID=teams.CTX_INVALID,
+        Team=teams.Team, TEAM_WORLD=teams.TEAM_WORLD, TEAM_SHARED=teams.TEAM_SHARED, TEAM_INVALID=teams.TEAM_INVALID,
+        MAJOR_VERSION=1, MINOR_VERSION=5, VENDOR_STRING="asyncsim", query_thread=init_thread,
+        info_get_version=lambda: (1, 5), info_get_name=lambda: "asyncsim", pcontrol=lambda _level=1: None,
+    )  # fmt: skip
+    package = ModuleType("shmem4py", "shmem4py, on simulated PEs.")
+    vars(package).update(shmem=shmem, rc=SimpleNamespace(), __path__=[], __version__="1.0.0")
+    return {"shmem4py": package, "shmem4py.shmem": shmem}
+
+
+def script(path: str, arguments: Sequence[str] = ()) -> Script:
+    """Return a script of shmem4py.
+
+    Args:
+        path: of it.
+        arguments: what it finds in ``sys.argv`` behind its name.
+
+    """
+    return Script(path, arguments, partial(Pe, mail={}), modules())

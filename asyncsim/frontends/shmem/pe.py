@@ -1,0 +1,203 @@
+"""One PE: what all calls of OpenSHMEM ask of it, and how PEs meet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from asyncsim.guest.layout import Wanted
+from asyncsim.guest.line import present_line
+from asyncsim.guest.memory import Memory, process
+from asyncsim.trace.errors import MisuseError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Hashable, Sequence
+
+    from asyncsim.frontends.shmem.teams import Ctx
+    from asyncsim.guest.places import Array, Block
+    from asyncsim.machine.rank import Rank
+    from asyncsim.trace.region import Region
+
+_ROUNDS = 8
+"""Collectives come to new cells; so many are declared at a time."""
+WORLD = "world"
+
+
+class Pe(Memory):
+    """One PE.
+
+    Attributes:
+        mail: what PEs hand each other in a reduction, by team, round and PE; read after the signal that it is there.
+        held: the locks that it holds, each with where it took it.
+        contexts: those that are open.
+        waiting: arrays that a non-blocking fetch gives a value after the next quiet, by context.
+
+    """
+
+    def __init__(self, rank: Rank, *given: Any, mail: dict[Any, Any]) -> None:  # noqa: ANN401 - as `Memory` takes them
+        super().__init__(rank, *given)
+        self.mail = mail
+        self.held: dict[Hashable, str] = {}
+        self.contexts: list[Ctx] = []
+        self.waiting: list[tuple[Ctx | None, Array, Any, str]] = []
+        self.finalised = False
+        self._counts: dict[Hashable, int] = {}
+
+    def next(self, key: Hashable) -> int:
+        """Return how often it was asked for this before."""
+        number = self._counts.get(key, 0)
+        self._counts[key] = number + 1
+        return number
+
+    def finish(self) -> None:
+        """Finalise, as every script does at its end: complete everything, and wait for all."""
+        if self.finalised:
+            self.flush()
+            return
+        self.finalised = True
+        for ctx in list(self.contexts):
+            ctx.destroy()
+        self.collective("finalize")
+        self.barrier()
+
+    # ---- what is given
+
+    def symmetric(self, what: str, name: str, array: Any) -> Block:  # noqa: ANN401 - whatever the author gave
+        """Return the block that a symmetric array lies in.
+
+        Args:
+            what: the call, for the message.
+            name: of the argument.
+            array: what was given for it.
+
+        Raises:
+            MisuseError: it is no symmetric array, or was freed.
+
+        """
+        if not isinstance(array, np.ndarray):
+            raise MisuseError(f"{what}: {name} is {type(array).__name__}; give a symmetric array")
+        block = self.places.find(array)
+        if block is None or block.private:
+            raise MisuseError(
+                f"{what}: {name} is not symmetric; it must lie in what shmem.zeros, empty, full or array gave"
+            )
+        self.check_alive(block)
+        return block
+
+    def pe(self, what: str, pe: Any) -> int:  # noqa: ANN401 - whatever the author gave
+        """Return the number of a PE.
+
+        Raises:
+            MisuseError: there is none of that number.
+
+        """
+        if isinstance(pe, bool) or not hasattr(pe, "__index__") or not 0 <= int(pe) < self.size:
+            raise MisuseError(f"{what}: there is no PE {pe!r}; PEs are 0 to {self.size - 1}")
+        return int(pe)
+
+    # ---- operations
+
+    def issue(self, ctx: Ctx | None, make: Callable[[Rank], Coroutine[Any, Any, Any]]) -> Any:  # noqa: ANN401 - its result
+        """Do an operation on a context; None: the default one."""
+        if ctx is None or ctx.is_default:
+            return self.do(make(self.rank))
+        return ctx.run(make)
+
+    def looked(self, asked: Hashable, ctx: Ctx | None, cell: Any, make: Callable[[Rank], Any]) -> Any:  # noqa: ANN401
+        """Do an operation that returns what a cell held, and changes nothing where it returns the same again."""
+        return self.tried(
+            asked, lambda: self.issue(ctx, make), lambda held: self.issue(ctx, lambda rank: rank.wait(cell != held))
+        )
+
+    def quiet(self, ctx: Ctx | None = None) -> None:
+        """Complete what was issued on a context."""
+        self.issue(ctx, lambda rank: rank.quiet())
+        self.fetched(ctx)
+
+    def fetched(self, ctx: Ctx | None) -> None:
+        """Let the arrays of non-blocking fetches on a context have their values."""
+        done = [each for each in self.waiting if each[0] is ctx]
+        self.waiting = [each for each in self.waiting if each[0] is not ctx]
+        for _, array, value, _ in done:
+            block = self.places.find(array)
+            array[...] = value
+            if block is not None:
+                self.store(block, array)
+
+    def load(self, block: Block, array: Array) -> None:
+        """Load, unless it is the result of a fetch that no quiet has completed."""
+        for _, other, _, where in self.waiting:
+            if np.may_share_memory(array, other):
+                raise MisuseError(f"the result of the non-blocking fetch at {where} is read before a quiet completes it")
+        super().load(block, array)
+
+    # ---- meeting
+
+    def collective(self, name: str, team: Hashable = WORLD, **facts: Any) -> None:  # noqa: ANN401 - texts and numbers
+        """Say that the PE takes part in a collective of all PEs."""
+        if team == WORLD:
+            self.rank.collective(name, **facts)
+
+    def sync(self, team: Hashable = WORLD, members: Sequence[int] = ()) -> None:
+        """Meet: own stores are visible to the others then, and no put is complete."""
+        others = [pe for pe in members or range(self.size) if pe != self.me]
+        arrived = self.wanted(("sync", team), Wanted("sync", self.size, "int64", signal=True))
+        number = self.next(("sync", team)) + 1
+
+        async def meet(rank: Rank) -> None:
+            await rank.notify_all([arrived.at(pe)[self.me] for pe in others], 1, order="stores")
+            await rank.wait_all([arrived[pe] >= number for pe in others])
+
+        self.do(meet(self.rank))
+
+    def barrier(self) -> None:
+        """Complete everything on the default context, and meet."""
+        self.quiet()
+        self.sync()
+
+    def round(self, team: Hashable) -> tuple[Any, int, int]:
+        """Return the cells of a new round of a team's, where they begin, and the number of the round."""
+        number = self.next(("round", team))
+        count = (number // _ROUNDS + 1) * _ROUNDS * self.size
+        cells = self.wanted(("round", team), Wanted("arrived", count, "int64", signal=True))
+        return cells, number * self.size, number
+
+    def make_symmetric(self, count: int, dtype: np.dtype[Any], *, cleared: bool) -> Block:
+        """Allocate on all PEs, and wait for all."""
+        line = present_line()
+        key = ("symmetric", self.next("symmetric"))
+        self.collective("allocation", nbytes=count * dtype.itemsize)
+        wanted = Wanted(line.assigned() or "array", count, dtype.name, initialised=cleared)
+        block = self.make(key, wanted)
+        self.barrier()
+        return block
+
+    def region(self, block: Block, start: int, count: int, owner: int, step: int = 1) -> Region:
+        """Return elements of a block, at any PE."""
+        return super().region(block, (start, count, step), owner)
+
+    def element(self, what: str, name: str, array: Any) -> tuple[Block, int]:  # noqa: ANN401 - whatever the author gave
+        """Return the block of a symmetric array of one element, and which element that is.
+
+        Raises:
+            MisuseError: it is not symmetric, or has more than one element.
+
+        """
+        block = self.symmetric(what, name, array)
+        if array.size != 1:
+            raise MisuseError(f"{what}: {name} has {array.size} elements; give one: {name}[0:1]")
+        return block, block.offset(array)
+
+    def cell(self, block: Block, offset: int, pe: int) -> Any:  # noqa: ANN401 - a word
+        """Return an element as a cell; one of a window of floats is its bits."""
+        dtype = block.flat.dtype
+        if dtype.kind not in "iu":
+            dtype = np.dtype(f"i{dtype.itemsize}")
+        return self.word(block, offset * dtype.itemsize, dtype, pe)
+
+
+def present_pe() -> Pe:
+    """Return the PE that runs."""
+    found: Pe = process()
+    return found

@@ -1,0 +1,206 @@
+"""Puts and gets, and their order: fence and quiet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from asyncsim.frontends.shmem.constants import SIGNAL
+from asyncsim.frontends.shmem.locks import SigAddr
+from asyncsim.frontends.shmem.pe import present_pe
+from asyncsim.guest.accesses import use
+from asyncsim.guest.layout import Wanted
+from asyncsim.trace.cells import ATOMIC_ADD, SET
+from asyncsim.trace.errors import MisuseError
+
+if TYPE_CHECKING:
+    from asyncsim.frontends.shmem.teams import Ctx
+    from asyncsim.frontends.shmem.pe import Pe
+    from asyncsim.guest.places import Array, Block
+
+
+def buffer(what: str, name: str, array: Any) -> Array:  # noqa: ANN401 - whatever the author gave
+    """Return an array that lies in one piece.
+
+    Args:
+        what: the call, for the message.
+        name: of the argument.
+        array: what was given for it.
+
+    Raises:
+        MisuseError: it does not, or is no array.
+
+    """
+    if not isinstance(array, np.ndarray):
+        raise MisuseError(f"{what}: {name} is {type(array).__name__}; give a NumPy array")
+    if not (array.flags.c_contiguous or array.flags.f_contiguous):
+        raise MisuseError(f"{what}: {name} is not contiguous; use iput or iget, or a copy")
+    return array
+
+
+def common_size(what: str, target: Array, source: Array, size: Any, tst: int = 1, sst: int = 1) -> int:  # noqa: ANN401, PLR0913, PLR0917
+    """Return how many elements are copied.
+
+    Args:
+        what: the call, for the message.
+        target: where to.
+        source: where from.
+        size: what was given for it; None: as many as both have.
+        tst: from one element of the target to the next.
+        sst: likewise, of the source.
+
+    Raises:
+        MisuseError: they differ in dtype, or one of them has less than that.
+
+    """
+    if target.dtype != source.dtype:
+        raise MisuseError(f"{what}: target holds {target.dtype} and source {source.dtype}; they must be the same")
+    rooms = (-(-target.size // tst), -(-source.size // sst))
+    if size is None:
+        return min(rooms)
+    for name, room in zip(("target", "source"), rooms, strict=True):
+        if size > room:
+            raise MisuseError(f"{what}: {size} elements, and {name} has {room}: out of range")
+    return int(size)
+
+
+def put(target: Any, source: Any, pe: int, size: int | None = None, ctx: Ctx | None = None) -> None:  # noqa: ANN401
+    """Copy to a PE; returns when the source may be reused."""
+    _put("put", target, source, pe, size, ctx)
+
+
+def put_nbi(target: Any, source: Any, pe: int, size: int | None = None, ctx: Ctx | None = None) -> None:  # noqa: ANN401
+    """Copy to a PE; the source may not be touched before a quiet."""
+    _put("put_nbi", target, source, pe, size, ctx, nbi=True)
+
+
+def iput(target: Any, source: Any, pe: int, tst: int = 1, sst: int = 1, size: int | None = None,  # noqa: ANN401, PLR0913, PLR0917
+         ctx: Ctx | None = None) -> None:  # fmt: skip
+    """Copy every `sst`-th element to every `tst`-th place."""
+    _put("iput", target, source, pe, size, ctx, tst=tst, sst=sst)
+
+
+def put_signal(target: Any, source: Any, pe: int, signal: Any, value: int, sigop: Any, size: int | None = None,  # noqa: ANN401, PLR0913, PLR0917
+               ctx: Ctx | None = None) -> None:  # fmt: skip
+    """Copy to a PE, and update its signal when that is there."""
+    _put("put_signal", target, source, pe, size, ctx, signal=(signal, value, sigop))
+
+
+def put_signal_nbi(target: Any, source: Any, pe: int, signal: Any, value: int, sigop: Any,  # noqa: ANN401, PLR0913, PLR0917
+                   size: int | None = None, ctx: Ctx | None = None) -> None:  # fmt: skip
+    """Do the same without waiting for the source."""
+    _put("put_signal_nbi", target, source, pe, size, ctx, signal=(signal, value, sigop), nbi=True)
+
+
+def _put(  # noqa: PLR0913, PLR0917 - what a put is given
+    what: str, target: Any, source: Any, pe: int, size: int | None, ctx: Ctx | None, *, nbi: bool = False,  # noqa: ANN401
+    tst: int = 1, sst: int = 1, signal: tuple[Any, int, Any] | None = None,
+) -> None:  # fmt: skip
+    own = present_pe()
+    pe = own.pe(what, pe)
+    block = own.symmetric(what, "target", buffer(what, "target", target))
+    size = common_size(what, target, buffer(what, "source", source), size, tst, sst)
+    _check_stride(what, tst, sst)
+    if not size:
+        return
+    start = block.offset(target)
+    if signal is None and size == 1 and ("flag", block.key, start) in own.layout.marks:
+        value = int(use(source).ravel(order="K")[0])  # somebody waits for this element: it is set, as a whole
+        cell = own.cell(block, start, pe)
+        own.issue(ctx, lambda rank: rank.notify(cell, value, SET, order="relaxed"))
+        return
+    there = own.region(block, start, size, pe, tst)
+    here = _source(own, block, source, size, sst, nbi=nbi)
+    if signal is None:
+        own.issue(ctx, lambda rank: rank.put(there, here, nbi=nbi))
+        return
+    handle, value, op = signal
+    if not isinstance(handle, SigAddr):
+        raise MisuseError(f"{what}: signal is {type(handle).__name__}; give what shmem.new_signal returned")
+    cell = handle.cells(what).at(pe)[0]
+    how = SET if SIGNAL(op) == SIGNAL.SET else ATOMIC_ADD
+    own.issue(ctx, lambda rank: rank.put_signal(there, here, cell, int(value), how, nbi=nbi))
+
+
+def _source(own: Pe, target: Block, source: Array, size: int, step: int, *, nbi: bool) -> Any:  # noqa: ANN401
+    """Return what is copied: a region of one's own, or the values as they are now."""
+    block = own.places.find(source)
+    if block is None and nbi:
+        block = adopted(own, source)
+    if block is not None:
+        own.check_alive(block)
+        if block.flat.dtype == target.flat.dtype == source.dtype:
+            return own.region(block, block.offset(source), size, own.me, step)
+        own.load(block, source)
+    tile = source.ravel(order="K")[: (size - 1) * step + 1 : step].copy()
+    return tile.view(target.flat.dtype)
+
+
+def adopted(own: Pe, array: Array) -> Block:
+    """Follow a private array from now on: an operation on it goes on after its call."""
+    whole = array
+    while isinstance(whole.base, np.ndarray) and whole.base.dtype == array.dtype:
+        whole = whole.base
+    if not (whole.flags.c_contiguous or whole.flags.f_contiguous):
+        whole = array
+    flat = whole.ravel(order="K")
+    wanted = Wanted("buffer", flat.size, flat.dtype.name)
+    return own.make(("private", own.me, own.next("private")), wanted, flat=flat, private=True)
+
+
+def get(target: Any, source: Any, pe: int, size: int | None = None, ctx: Ctx | None = None) -> None:  # noqa: ANN401
+    """Copy from a PE; complete on return."""
+    _get("get", target, source, pe, size, ctx)
+
+
+def get_nbi(target: Any, source: Any, pe: int, size: int | None = None, ctx: Ctx | None = None) -> None:  # noqa: ANN401
+    """Copy from a PE; the target may not be touched before a quiet."""
+    _get("get_nbi", target, source, pe, size, ctx, nbi=True)
+
+
+def iget(target: Any, source: Any, pe: int, tst: int = 1, sst: int = 1, size: int | None = None,  # noqa: ANN401, PLR0913, PLR0917
+         ctx: Ctx | None = None) -> None:  # fmt: skip
+    """Copy every `sst`-th element to every `tst`-th place."""
+    _get("iget", target, source, pe, size, ctx, tst=tst, sst=sst)
+
+
+def _get(  # noqa: PLR0913, PLR0917 - what a get is given
+    what: str, target: Any, source: Any, pe: int, size: int | None, ctx: Ctx | None, *, nbi: bool = False,  # noqa: ANN401
+    tst: int = 1, sst: int = 1,
+) -> None:  # fmt: skip
+    own = present_pe()
+    pe = own.pe(what, pe)
+    block = own.symmetric(what, "source", buffer(what, "source", source))
+    size = common_size(what, buffer(what, "target", target), source, size, tst, sst)
+    _check_stride(what, tst, sst)
+    if not size:
+        return
+    there = own.region(block, block.offset(source), size, pe, sst)
+    into = own.places.find(target)
+    if into is None and nbi:
+        into = adopted(own, target)
+    if into is not None and into.flat.dtype == block.flat.dtype == target.dtype:
+        own.check_alive(into)
+        here = own.region(into, into.offset(target), size, own.me, tst)
+        own.issue(ctx, lambda rank: rank.get(here, there, nbi=nbi))
+        return
+    tile = own.issue(ctx, lambda rank: rank.load(there))
+    target.ravel(order="K")[: (size - 1) * tst + 1 : tst] = tile.view(target.dtype)
+    if into is not None:
+        own.store(into, target)
+
+
+def _check_stride(what: str, *strides: int) -> None:
+    if min(strides) < 1:
+        raise MisuseError(f"{what}: a stride of {min(strides)}; it must be at least 1")
+
+
+def fence(ctx: Ctx | None = None) -> None:
+    """Order earlier puts, atomics and stores before later ones, to each PE."""
+    present_pe().issue(ctx, lambda rank: rank.fence())
+
+
+def quiet(ctx: Ctx | None = None) -> None:
+    """Complete everything that was issued on a context."""
+    present_pe().quiet(ctx)
