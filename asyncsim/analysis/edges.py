@@ -189,7 +189,8 @@ class _Issuer:
         """Add L2, L3 and L6 among the issuer's own, then let the landing count for the later ones."""
         if not _gets(issue):
             destination = op.cell.owner if op.cell is not None else op.accesses[0].region.owner
-            self._edges[landing] += self._before_fence.get(destination, ())  # L3
+            if issue.link != STORES:
+                self._edges[landing] += self._before_fence.get(destination, ())  # L3
             self._now[destination].append(landing)
         slot = -1 - op.cell.slot if op.cell is not None else op.accesses[0].region.slot
         kept = []

@@ -300,11 +300,12 @@ class _Walk:
         older = program.signals[self.number, cell]
         program.need(landing, [other for other in older if program.place_order and (other.sets or sets)])  # L2
         older.append(landing)
-        self._fence(landing, program.cells[cell][0])
+        self._fence(landing, program.cells[cell][0], held=op.get("link") != AFTER_STORES)
         return landing
 
-    def _fence(self, landing: Event, destination: int) -> None:
-        self.program.need(landing, self.fenced.get(destination, []))  # L3
+    def _fence(self, landing: Event, destination: int, *, held: bool = True) -> None:
+        if held:
+            self.program.need(landing, self.fenced.get(destination, []))  # L3
         self.now[destination].append(landing)
         if self._is_behind(landing, destination):
             landing.queued = True

@@ -24,7 +24,7 @@ GUEST_SETTINGS = {"allow_interspersed_args": False}
 """What stands behind SCRIPT is the script's own."""
 
 
-def guest_options(*, schedule: str, seed: str, reports: str, program: str) -> Callable[[Any], Any]:
+def guest_options(*, schedule: str, seed: str, reports: str, program: str, memory: str = "sc") -> Callable[[Any], Any]:
     """Give a command the options and arguments that every guest has.
 
     Args:
@@ -32,12 +32,13 @@ def guest_options(*, schedule: str, seed: str, reports: str, program: str) -> Ca
         seed: what --seed is of.
         reports: what --json writes.
         program: what --replay runs again.
+        memory: the memory model unless another one is named.
 
     """
     added = (
         click.option("--scheduler", default="fifo", show_default=True, metavar="NAME",
                      shell_complete=complete_schedulers, help=schedule),
-        click.option("--memory", metavar="|".join(MODELS), default="sc", show_default=True, help="The memory model."),
+        click.option("--memory", metavar="|".join(MODELS), default=memory, show_default=True, help="The memory model."),
         click.option("--seed", type=Whole(min=0), default=0, show_default=True, help=seed),
         click.option("--save", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
                      help="Write the trace of each witness to this folder."),

@@ -40,6 +40,7 @@ COMMANDS = {
     "pypto": "pypto:pypto_command",
     "record": "record:record_command",
     "replay": "replay:replay_command",
+    "shmemrun": "onesided:shmemrun_command",
     "show": "show:show_command",
     "shrink": "shrink:shrink_command",
     "table": "table:table_command",

@@ -27,9 +27,9 @@ _MISSING = object()
 _VIEWS = frozenset((
     "reshape", "ravel", "view", "transpose", "swapaxes", "squeeze", "asarray", "asanyarray", "frombuffer", "ndarray",
     "expand_dims", "atleast_1d", "atleast_2d", "broadcast_to", "may_share_memory", "shares_memory", "shape", "ndim",
-    "size", "zeros_like", "empty_like", "ones_like", "isinstance", "append", "extend", "insert", "setdefault", "setflags",
-    "split", "array_split", "hsplit", "vsplit", "moveaxis", "rollaxis", "diagonal", "as_strided", "result_type",
-    "nditer", "__init__", "get", "pop", "remove", "items", "partial",
+    "size", "zeros_like", "empty_like", "ones_like", "isinstance", "append", "extend", "insert", "setflags",
+    "setdefault", "split", "array_split", "hsplit", "vsplit", "moveaxis", "rollaxis", "diagonal", "as_strided",
+    "result_type", "nditer", "__init__", "get", "pop", "remove", "items", "partial",
 ))  # fmt: skip
 """Functions and methods that give a view, ask for a shape, or keep what they are handed: they touch no element."""
 _FILLS = frozenset(("fill", "copyto", "put", "place", "putmask", "itemset", "setfield"))
@@ -146,7 +146,9 @@ def call(function: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - 
             own.note_store(block, runs_of(np.unique(_offsets_of(block, array)[changed])))
     module = (getattr(function, "__module__", "") or "").partition(".")[0]
     if module not in _KNOWN and not isinstance(function, np.ufunc):
-        own.note(name, f"{name} is handed memory that others reach; it is taken to read all of it, and to write what changes")
+        own.note(
+            name, f"{name} is handed memory that others reach; it is taken to read all of it, and to write what changes"
+        )
     return result
 
 

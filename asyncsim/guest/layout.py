@@ -96,4 +96,3 @@ class Layout:
     def by_key(self, views: Sequence[Any]) -> dict[Hashable, Any]:
         """Return the views of a rank by the keys of what they are of, `NEVER`'s by None."""
         return dict(zip((None, *self.wanted), views, strict=True))
-

@@ -35,7 +35,6 @@ class Line:
     def __str__(self) -> str:
         return f"{Path(self.file).name}:{self.number}"
 
-
     def assigned(self) -> str:
         """Return the name that the line assigns to; empty if it assigns to none."""
         found = _ASSIGNED.match(linecache.getline(self.file, self.number))

@@ -57,7 +57,7 @@ class Memory:
     # ---- what is declared
 
     def wanted(self, key: Hashable, wanted: Wanted) -> Any:  # noqa: ANN401 - a view of a window, or of a signal
-        """Return what is declared under a key; if nothing is yet, or too little, stand still for the rest of this run."""
+        """Return what is declared under a key; if nothing is, or too little, stand still for the rest of this run."""
         known = self.layout.wanted.get(key)
         if known is None or known.count < wanted.count:
             self.layout.fresh.append((key, wanted))

@@ -90,7 +90,7 @@ class Block:
             raise self._refused(array)
         kept = sorted((abs(stride) // size, extent) for extent, stride in dims if extent > 1 and stride)
         step, count = kept[0] if kept else (1, 1)
-        outer = []
+        outer: list[range] = []
         for stride, extent in kept[1:]:
             if stride == step * count and not outer:
                 count *= extent

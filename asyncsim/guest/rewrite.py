@@ -76,34 +76,34 @@ class _Accesses(ast.NodeTransformer):
 
     # ---- what is read as a whole
 
-    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:  # noqa: N802 - the name that `ast` calls
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
         node.left, node.right = self._used(node.left) or node.left, self._used(node.right) or node.right
         return node
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:  # noqa: N802 - as above
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         self.generic_visit(node)
         node.operand = self._used(node.operand) or node.operand
         return node
 
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:  # noqa: N802 - as above
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         self.generic_visit(node)
         node.values = [self._used(value) or value for value in node.values]
         return node
 
-    def visit_Compare(self, node: ast.Compare) -> ast.AST:  # noqa: N802 - as above
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
         if not any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
             node.left = self._used(node.left) or node.left
             node.comparators = [self._used(value) or value for value in node.comparators]
         return node
 
-    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:  # noqa: N802 - as above
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
         self.generic_visit(node)
         node.value = self._used(node.value) or node.value
         return node
 
-    def visit_Starred(self, node: ast.Starred) -> ast.AST:  # noqa: N802 - as above
+    def visit_Starred(self, node: ast.Starred) -> ast.AST:
         self.generic_visit(node)
         if isinstance(node.ctx, ast.Load):
             node.value = self._used(node.value) or node.value
@@ -122,14 +122,14 @@ class _Accesses(ast.NodeTransformer):
 
     visit_If = visit_While = visit_IfExp = visit_Assert = _visit_test  # noqa: N815 - as above
 
-    def visit_For(self, node: ast.For) -> ast.AST:  # noqa: N802 - as above
+    def visit_For(self, node: ast.For) -> ast.AST:
         self.generic_visit(node)
         node.iter = self._used(node.iter) or node.iter
         return node
 
     # ---- calls and subscripts
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802 - as above
+    def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id in _PLAIN:
             return node
@@ -138,7 +138,7 @@ class _Accesses(ast.NodeTransformer):
         ast.copy_location(made.func, node)
         return made
 
-    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:  # noqa: N802 - as above
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
         if not isinstance(node.ctx, ast.Load):
             return node
@@ -146,7 +146,7 @@ class _Accesses(ast.NodeTransformer):
 
     # ---- assignments
 
-    def visit_Assign(self, node: ast.Assign) -> list[ast.stmt] | ast.stmt:  # noqa: N802 - as above
+    def visit_Assign(self, node: ast.Assign) -> list[ast.stmt] | ast.stmt:
         value = self._visited(node.value)
         targets = [self._visited(target) for target in node.targets]
         if len(targets) == 1 and not isinstance(targets[0], ast.Subscript | ast.Tuple | ast.List):
@@ -160,7 +160,7 @@ class _Accesses(ast.NodeTransformer):
         node.targets, node.value = [self._plain(target, after) for target in targets], value
         return [node, *after]
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:  # noqa: N802 - as above
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         if node.value is not None:
             node.value = self._visited(node.value)
         return node
@@ -182,7 +182,7 @@ class _Accesses(ast.NodeTransformer):
         made = self._ask(PUT, target, target.value, _index(target.slice), value)
         return ast.copy_location(ast.Expr(made), target)
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:  # noqa: N802 - as above
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         value = self._visited(node.value)
         how = ast.copy_location(ast.Constant(_OPERATORS[type(node.op)]), node)
         target = node.target

@@ -153,7 +153,7 @@ class Script:
             report = check(self.kernel(), ranks=ranks, calls=1, **options)
             if self.layout.settle():
                 report.notes.append(
-                    "under another schedule the script makes other memory, which was not followed: there it stands still"
+                    "other schedules make other memory, which is not followed: there the script stands still"
                 )
         report.later_calls = ""  # a script is run once
         report.notes += sorted(self.layout.notes.values())

@@ -3,7 +3,8 @@
 A pending landing may go when
     L1  the data of its own operation has landed, if it is the signal of a put with signal;
     L2  no older one of its actor goes to the same place (if places keep order; adds commute);
-    L3  no older one of its actor goes to the same rank and comes from before a fence;
+    L3  no older one of its actor goes to the same rank and comes from before a fence, unless it is ordered after
+        stores alone: a sync of OpenSHMEM completes no put, fenced or not;
     L4  no older one of its actor is left at all, if it is a release; no older store, if it is ordered after stores;
     L5  a fetch: no older write of its actor to what it reads is pending (if writes are forwarded);
     L6  no older local store of its rank to the same place is left: a rank's order at its own places holds.
@@ -140,7 +141,7 @@ def goes_first(older: Landing, landing: Landing, model: Model, *, fenced: bool) 
         return landing.release and model.forwarding
     if landing.release or (landing.after_stores and older.stored):
         return True
-    if fenced and older.destination == landing.destination and not landing.got:
+    if fenced and older.destination == landing.destination and not (landing.got or landing.after_stores):
         return True
     return (model.place_order or older.local) and same_place(older, landing)
 

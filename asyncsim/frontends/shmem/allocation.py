@@ -15,33 +15,33 @@ if TYPE_CHECKING:
     from asyncsim.guest.places import Array
 
 
-def _new(shape: Any, dtype: Any, order: str, *, cleared: bool) -> Array:  # noqa: ANN401 - as numpy takes them
+def _new(shape: Any, dtype: Any, order: str, *, cleared: bool) -> Array:
     kind = np.dtype(dtype)
     count = int(np.prod(shape, dtype="p"))
     block = present_pe().make_symmetric(count, kind, cleared=cleared)
     return block.flat.reshape(shape, order=order)  # type: ignore[call-overload,no-any-return]
 
 
-def new_array(shape: Any, dtype: Any = float, order: str = "C", *, align: Any = None, hints: Any = None,  # noqa: ANN401
+def new_array(shape: Any, dtype: Any = float, order: str = "C", *, align: Any = None, hints: Any = None,
               clear: bool = True) -> Array:  # fmt: skip
     """Allocate; the barrier of the allocation is its end."""
     del align, hints
     return _new(shape, dtype, order, cleared=clear)
 
 
-def zeros(shape: Any, dtype: Any = float, order: str = "C", *, align: Any = None, hints: Any = None) -> Array:  # noqa: ANN401
+def zeros(shape: Any, dtype: Any = float, order: str = "C", *, align: Any = None, hints: Any = None) -> Array:
     """Allocate zeros; ends in a barrier."""
     del align, hints
     return _new(shape, dtype, order, cleared=True)
 
 
-def empty(shape: Any, dtype: Any = float, order: str = "C", *, align: Any = None, hints: Any = None) -> Array:  # noqa: ANN401
+def empty(shape: Any, dtype: Any = float, order: str = "C", *, align: Any = None, hints: Any = None) -> Array:
     """Allocate what nobody wrote; ends in a barrier."""
     del align, hints
     return _new(shape, dtype, order, cleared=False)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, align: Any = None,  # noqa: ANN401
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, align: Any = None,
          hints: Any = None) -> Array:  # fmt: skip
     """Allocate and fill; ends in a sync, after which all see that."""
     del align, hints
@@ -49,13 +49,13 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, al
     return _filled(made, fill_value)
 
 
-def ones(shape: Any, dtype: Any = float, order: str = "C", *, align: Any = None, hints: Any = None) -> Array:  # noqa: ANN401
+def ones(shape: Any, dtype: Any = float, order: str = "C", *, align: Any = None, hints: Any = None) -> Array:
     """Allocate ones; ends in a sync."""
     del align, hints
     return _filled(_new(shape, dtype, order, cleared=False), 1)
 
 
-def array(obj: Any, dtype: Any = None, *, order: str = "K", align: Any = None, hints: Any = None) -> Array:  # noqa: ANN401
+def array(obj: Any, dtype: Any = None, *, order: str = "K", align: Any = None, hints: Any = None) -> Array:
     """Allocate a copy; ends in a sync."""
     del align, hints
     given = np.array(use(obj), dtype, order=order)  # type: ignore[call-overload]
@@ -63,7 +63,7 @@ def array(obj: Any, dtype: Any = None, *, order: str = "K", align: Any = None, h
     return _filled(made, given)
 
 
-def _filled(made: Array, value: Any) -> Array:  # noqa: ANN401 - as numpy takes it
+def _filled(made: Array, value: Any) -> Array:
     pe = present_pe()
     np.copyto(made, value, casting="unsafe")
     block = pe.places.find(made)

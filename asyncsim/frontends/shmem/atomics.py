@@ -26,7 +26,7 @@ _ONE = 1
 class _Place:
     """An element that an atomic is on, at a PE."""
 
-    def __init__(self, what: str, target: Any, pe: int, ctx: Ctx | None, *, floats: bool) -> None:  # noqa: ANN401
+    def __init__(self, what: str, target: Any, pe: int, ctx: Ctx | None, *, floats: bool) -> None:
         self.own = own = present_pe()
         pe = own.pe(what, pe)
         block, offset = own.element(what, "target", target)
@@ -39,64 +39,64 @@ class _Place:
         self.bits = np.dtype(f"i{dtype.itemsize}") if dtype.kind == "f" else dtype
         self.asked = (what, block.key, offset, pe)
 
-    def number(self, value: Any) -> int:  # noqa: ANN401 - as the author gave it
+    def number(self, value: Any) -> int:
         """Return a value as what the cell holds of it."""
         try:
             return int(np.array(value, self.dtype).view(self.bits))
         except (OverflowError, TypeError, ValueError) as error:
             raise MisuseError(f"{self.what}: {value!r} does not fit {self.dtype}") from error
 
-    def value(self, held: int) -> Any:  # noqa: ANN401 - a number
+    def value(self, held: int) -> Any:
         """Return what the cell holds as a value."""
         return np.array(held, self.bits).view(self.dtype).item()
 
-    def update(self, how: str, value: Any) -> None:  # noqa: ANN401 - as the author gave it
+    def update(self, how: str, value: Any) -> None:
         """Change it, without a result."""
         cell, number = self.cell, self.number(value)
         self.own.issue(self.ctx, lambda rank: rank.notify(cell, number, how, order="relaxed"))
 
-    def fetch(self) -> Any:  # noqa: ANN401 - a number
+    def fetch(self) -> Any:
         """Return what it holds."""
         cell = self.cell
         return self.value(self.own.looked(self.asked, self.ctx, cell, lambda rank: rank.read(cell)))
 
-    def exchange(self, name: str, value: Any) -> Any:  # noqa: ANN401 - as the author gave it
+    def exchange(self, name: str, value: Any) -> Any:
         """Change it, and return what it held before."""
         cell, number = self.cell, self.number(value)
         held = self.own.issue(self.ctx, lambda rank: getattr(rank, name)(cell, number, order="acquire"))
         return self.value(held)
 
-    def compare(self, cond: Any, value: Any) -> Any:  # noqa: ANN401 - as the author gave it
+    def compare(self, cond: Any, value: Any) -> Any:
         """Set it if it holds `cond`, and return what it held before."""
         cell, expected, number = self.cell, self.number(cond), self.number(value)
 
-        def swap(rank: Any) -> Any:  # noqa: ANN401 - an operation
+        def swap(rank: Any) -> Any:
             return rank.compare_exchange(cell, expected, number, order="acquire")
 
         return self.value(self.own.looked((*self.asked, expected, number), self.ctx, cell, swap))
 
 
-def atomic_set(target: Any, value: Any, pe: int, ctx: Ctx | None = None) -> None:  # noqa: ANN401
+def atomic_set(target: Any, value: Any, pe: int, ctx: Ctx | None = None) -> None:
     """Set an element."""
     _Place("atomic_set", target, pe, ctx, floats=True).update(SET, value)
 
 
-def atomic_fetch(source: Any, pe: int, ctx: Ctx | None = None) -> Any:  # noqa: ANN401
+def atomic_fetch(source: Any, pe: int, ctx: Ctx | None = None) -> Any:
     """Return an element."""
     return _Place("atomic_fetch", source, pe, ctx, floats=True).fetch()
 
 
-def atomic_swap(target: Any, value: Any, pe: int, ctx: Ctx | None = None) -> Any:  # noqa: ANN401
+def atomic_swap(target: Any, value: Any, pe: int, ctx: Ctx | None = None) -> Any:
     """Set an element, and return what it held."""
     return _Place("atomic_swap", target, pe, ctx, floats=True).exchange("exchange", value)
 
 
-def atomic_compare_swap(target: Any, cond: Any, value: Any, pe: int, ctx: Ctx | None = None) -> Any:  # noqa: ANN401
+def atomic_compare_swap(target: Any, cond: Any, value: Any, pe: int, ctx: Ctx | None = None) -> Any:
     """Set an element if it holds `cond`, and return what it held."""
     return _Place("atomic_compare_swap", target, pe, ctx, floats=False).compare(cond, value)
 
 
-def atomic_op(target: Any, op: str, value: Any, pe: int, ctx: Ctx | None = None) -> None:  # noqa: ANN401
+def atomic_op(target: Any, op: str, value: Any, pe: int, ctx: Ctx | None = None) -> None:
     """Change an element."""
     name = str(op).lower()
     if name not in _UPDATES:
@@ -105,7 +105,7 @@ def atomic_op(target: Any, op: str, value: Any, pe: int, ctx: Ctx | None = None)
     _Place(f"atomic_{name}", target, pe, ctx, floats=name == "set").update(_UPDATES[name], given)
 
 
-def atomic_fetch_op(target: Any, op: str, value: Any, pe: int, ctx: Ctx | None = None) -> Any:  # noqa: ANN401
+def atomic_fetch_op(target: Any, op: str, value: Any, pe: int, ctx: Ctx | None = None) -> Any:
     """Change an element, and return what it held."""
     name = str(op).lower()
     if name not in _FETCHING:
@@ -115,20 +115,20 @@ def atomic_fetch_op(target: Any, op: str, value: Any, pe: int, ctx: Ctx | None =
 
 
 def _updating(name: str) -> Callable[..., None]:
-    def with_value(target: Any, value: Any, pe: int, ctx: Ctx | None = None) -> None:  # noqa: ANN401
+    def with_value(target: Any, value: Any, pe: int, ctx: Ctx | None = None) -> None:
         atomic_op(target, name, value, pe, ctx)
 
-    def alone(target: Any, pe: int, ctx: Ctx | None = None) -> None:  # noqa: ANN401
+    def alone(target: Any, pe: int, ctx: Ctx | None = None) -> None:
         atomic_op(target, name, _ONE, pe, ctx)
 
     return alone if name == "inc" else with_value
 
 
 def _fetching(name: str) -> Callable[..., Any]:
-    def with_value(target: Any, value: Any, pe: int, ctx: Ctx | None = None) -> Any:  # noqa: ANN401
+    def with_value(target: Any, value: Any, pe: int, ctx: Ctx | None = None) -> Any:
         return atomic_fetch_op(target, name, value, pe, ctx)
 
-    def alone(target: Any, pe: int, ctx: Ctx | None = None) -> Any:  # noqa: ANN401
+    def alone(target: Any, pe: int, ctx: Ctx | None = None) -> Any:
         return atomic_fetch_op(target, name, _ONE, pe, ctx)
 
     return alone if name == "inc" else with_value
@@ -137,7 +137,7 @@ def _fetching(name: str) -> Callable[..., Any]:
 def _later(blocking: Callable[..., Any]) -> Callable[..., None]:
     """Return the non-blocking form: its result comes with the next quiet."""
 
-    def nbi(fetch: Any, target: Any, *given: Any, ctx: Ctx | None = None) -> None:  # noqa: ANN401
+    def nbi(fetch: Any, target: Any, *given: Any, ctx: Ctx | None = None) -> None:
         own = present_pe()
         if buffer("atomic_nbi", "fetch", fetch).size != 1 or fetch.dtype != target.dtype:
             raise MisuseError(f"a non-blocking fetch takes an array of one element of {target.dtype} for its result")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asyncsim.frontends.shmem.constants import OP
+from asyncsim.frontends.shmem.constants import CONSTANTS
 from asyncsim.frontends.shmem.pe import Pe, present_pe
 from asyncsim.frontends.shmem.rma import buffer, common_size
 from asyncsim.frontends.shmem.teams import TEAM_WORLD, Team
@@ -28,7 +28,7 @@ _FOLDS: Mapping[str, Any] = {
 class _Call:
     """One collective, of one PE."""
 
-    def __init__(self, what: str, target: Any, source: Any, team: Team | None, **facts: Any) -> None:  # noqa: ANN401
+    def __init__(self, what: str, target: Any, source: Any, team: Team | None, **facts: Any) -> None:
         self.what = what
         self.own: Pe = present_pe()
         self.team = (team or TEAM_WORLD).usable(what)
@@ -68,7 +68,7 @@ class _Call:
         if not tile.size:
             own.do(own.rank.notify(cell, 1, order="relaxed"))
             return
-        there = own.region(self.into, self.start + at, tile.size, pe, step)
+        there = own.elements(self.into, self.start + at, tile.size, pe, step)
         own.do(own.rank.put_signal(there, tile, cell, 1))
 
     def store(self, tile: Array, at: int, step: int = 1) -> None:
@@ -77,13 +77,13 @@ class _Call:
         self.into.flat[run[0] : run[0] + (tile.size - 1) * step + 1 : step] = tile
         self.own.note_store(self.into, [run])
 
-    def wait_for(self, places: Any) -> None:  # noqa: ANN401 - numbers of members
+    def wait_for(self, places: Any) -> None:
         """Wait for the signals of members in this round."""
         pes = [self.members[place] for place in places if place != self.place]
         cells, base = self.cells, self.base
         self.own.do(self.own.rank.wait_all([cells[base + pe] >= 1 for pe in pes]))
 
-    def exchange(self, value: Any) -> list[Any]:  # noqa: ANN401 - whatever members hand each other
+    def exchange(self, value: Any) -> list[Any]:
         """Hand a value to all members, and return theirs."""
         own, key = self.own, (self.team.key, self.number)
         own.mail[key, own.me] = value
@@ -117,7 +117,7 @@ def sync(team: Team | None = None) -> None:
     (team or TEAM_WORLD).sync()
 
 
-def broadcast(target: Any, source: Any, root: int, size: int | None = None, team: Team | None = None) -> None:  # noqa: ANN401
+def broadcast(target: Any, source: Any, root: int, size: int | None = None, team: Team | None = None) -> None:
     """Copy the root's source to everybody's target, its own included."""
     call = _Call("broadcast", target, source, team, root=int(root))
     if not 0 <= root < len(call.members):
@@ -131,7 +131,7 @@ def broadcast(target: Any, source: Any, root: int, size: int | None = None, team
         call.write(place, tile, 0)
 
 
-def collect(target: Any, source: Any, size: int | None = None, team: Team | None = None) -> None:  # noqa: ANN401
+def collect(target: Any, source: Any, size: int | None = None, team: Team | None = None) -> None:
     """Concatenate as much of each source as its PE says, on everybody's target."""
     call = _Call("collect", target, source, team)
     count = source.size if size is None else int(size)
@@ -144,7 +144,7 @@ def collect(target: Any, source: Any, size: int | None = None, team: Team | None
     call.wait_for(range(len(call.members)))
 
 
-def fcollect(target: Any, source: Any, size: int | None = None, team: Team | None = None) -> None:  # noqa: ANN401
+def fcollect(target: Any, source: Any, size: int | None = None, team: Team | None = None) -> None:
     """Concatenate equal parts of all sources, on everybody's target."""
     count = int(size) if size is not None else getattr(source, "size", 0)
     call = _Call("fcollect", target, source, team, size=count)
@@ -156,18 +156,18 @@ def fcollect(target: Any, source: Any, size: int | None = None, team: Team | Non
     call.wait_for(range(len(call.members)))
 
 
-def alltoall(target: Any, source: Any, size: int | None = None, team: Team | None = None) -> None:  # noqa: ANN401
+def alltoall(target: Any, source: Any, size: int | None = None, team: Team | None = None) -> None:
     """Hand the n-th part of the source to the n-th member."""
     _alltoall("alltoall", target, source, 1, 1, size, team)
 
 
-def alltoalls(target: Any, source: Any, tst: int = 1, sst: int = 1, size: int | None = None,  # noqa: ANN401, PLR0913, PLR0917
+def alltoalls(target: Any, source: Any, tst: int = 1, sst: int = 1, size: int | None = None,
               team: Team | None = None) -> None:  # fmt: skip
     """Do the same with strides."""
     _alltoall("alltoalls", target, source, tst, sst, size, team)
 
 
-def _alltoall(what: str, target: Any, source: Any, tst: int, sst: int, size: int | None, team: Team | None) -> None:  # noqa: ANN401, PLR0913, PLR0917
+def _alltoall(what: str, target: Any, source: Any, tst: int, sst: int, size: int | None, team: Team | None) -> None:
     members = len((team or TEAM_WORLD).usable(what).members)
     if size is None:
         size, rest = divmod(common_size(what, target, source, None, tst, sst), members)
@@ -181,7 +181,9 @@ def _alltoall(what: str, target: Any, source: Any, tst: int, sst: int, size: int
     call.wait_for(range(members))
 
 
-def reduce(target: Any, source: Any, op: Any = OP.SUM, size: int | None = None, team: Team | None = None) -> None:  # noqa: ANN401
+def reduce(
+    target: Any, source: Any, op: Any = CONSTANTS["OP_SUM"], size: int | None = None, team: Team | None = None
+) -> None:
     """Combine all sources element by element, on everybody's target."""
     name = str(op).lower()
     if name not in _FOLDS:
@@ -198,7 +200,7 @@ def reduce(target: Any, source: Any, op: Any = OP.SUM, size: int | None = None, 
 
 
 def _reducing(op: str) -> Callable[..., None]:
-    def reducing(target: Any, source: Any, size: int | None = None, team: Team | None = None) -> None:  # noqa: ANN401
+    def reducing(target: Any, source: Any, size: int | None = None, team: Team | None = None) -> None:
         reduce(target, source, op, size, team)
 
     return reducing

@@ -3,16 +3,52 @@
 from __future__ import annotations
 
 from enum import IntEnum, IntFlag, StrEnum
+from typing import Any
 
-CMP = IntEnum("CMP", "EQ NE GT LE LT GE", start=0)
-OP = StrEnum("OP", [(name, name.lower()) for name in ("AND", "OR", "XOR", "MAX", "MIN", "SUM", "PROD")])
-AMO = StrEnum("AMO", [(name, name.lower()) for name in ("SET", "INC", "ADD", "AND", "OR", "XOR")])
-SIGNAL = IntEnum("SIGNAL", "SET ADD", start=0)
-THREAD = IntEnum("THREAD", "SINGLE FUNNELED SERIALIZED MULTIPLE", start=0)
-CTX = IntFlag("CTX", "PRIVATE SERIALIZED NOSTORE")
-MALLOC = IntFlag("MALLOC", "ATOMICS_REMOTE SIGNAL_REMOTE")
 
-CONSTANTS = {
+class CMP(IntEnum):
+    """Comparisons."""
+
+    EQ, NE, GT, LE, LT, GE = range(6)
+
+
+class OP(StrEnum):
+    """Reductions."""
+
+    AND, OR, XOR, MAX, MIN, SUM, PROD = "and", "or", "xor", "max", "min", "sum", "prod"
+
+
+class AMO(StrEnum):
+    """Atomics."""
+
+    SET, INC, ADD, AND, OR, XOR = "set", "inc", "add", "and", "or", "xor"
+
+
+class SIGNAL(IntEnum):
+    """What a put with signal does to its signal."""
+
+    SET, ADD = range(2)
+
+
+class THREAD(IntEnum):
+    """Thread levels."""
+
+    SINGLE, FUNNELED, SERIALIZED, MULTIPLE = range(4)
+
+
+class CTX(IntFlag):
+    """Options of contexts."""
+
+    PRIVATE, SERIALIZED, NOSTORE = 1, 2, 4
+
+
+class MALLOC(IntFlag):
+    """Hints of allocations."""
+
+    ATOMICS_REMOTE, SIGNAL_REMOTE = 1, 2
+
+
+CONSTANTS: dict[str, Any] = {
     f"{kind.__name__}_{each.name}": each for kind in (CMP, OP, AMO, SIGNAL, THREAD, CTX, MALLOC) for each in kind
 } | {kind.__name__: kind for kind in (CMP, OP, AMO, SIGNAL, THREAD, CTX, MALLOC)}
 """``CMP`` and ``CMP_EQ`` alike."""
@@ -21,7 +57,7 @@ COMPARED = {"EQ": "eq", "NE": "ne", "GT": "gt", "LE": "le", "LT": "lt", "GE": "g
 """What `operator` calls each comparison."""
 
 
-def comparison(cmp: object) -> str:
+def comparison(cmp: Any) -> str:
     """Return what `operator` calls a comparison that shmem4py takes: ``CMP.EQ``, its number, ``"EQ"`` or ``"=="``.
 
     Args:

@@ -86,7 +86,7 @@ def del_lock(lock: LockHandle) -> None:
     lock.delete()
 
 
-def _home(what: str, lock: Any) -> Any:  # noqa: ANN401 - a cell
+def _home(what: str, lock: Any) -> Any:
     """Return the cell of a lock: that of PE 0."""
     if not isinstance(lock, LockHandle):
         raise MisuseError(f"{what}: {type(lock).__name__} is no lock; give what shmem.new_lock returned")
@@ -103,7 +103,9 @@ def set_lock(lock: LockHandle) -> None:
 def test_lock(lock: LockHandle) -> bool:
     """Take the lock if it is free; return whether it was not."""
     pe, cell = present_pe(), _home("test_lock", lock)
-    taken: int = pe.looked(("test_lock", lock.key), None, cell, lambda rank: rank.compare_exchange(cell, 0, 1, order="acquire"))
+    taken: int = pe.looked(
+        ("test_lock", lock.key), None, cell, lambda rank: rank.compare_exchange(cell, 0, 1, order="acquire")
+    )
     if not taken:
         pe.held[lock.key] = str(present_line())
     return bool(taken)

@@ -60,13 +60,13 @@ def pe_accessible(pe: int) -> bool:
     return 0 <= pe < present_pe().size
 
 
-def addr_accessible(addr: Any, pe: int) -> bool:  # noqa: ANN401 - an array
+def addr_accessible(addr: Any, pe: int) -> bool:
     """Say whether an array is symmetric."""
     block = present_pe().places.find(addr)
     return pe_accessible(pe) and block is not None and not block.private and not block.freed
 
 
-def ptr(target: Any, pe: int) -> Array | None:  # noqa: ANN401 - an array
+def ptr(target: Any, pe: int) -> Array | None:
     """Return a symmetric array of one's own; None for another PE's, which a network adapter reaches, no load."""
     own = present_pe()
     own.symmetric("ptr", "target", target)
@@ -76,7 +76,7 @@ def ptr(target: Any, pe: int) -> Array | None:  # noqa: ANN401 - an array
 class _Shmem(ModuleType):
     """The module ``shmem4py.shmem``."""
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - never returns
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         raise MisuseError(f"shmem4py has no shmem.{name}, or asyncsim does not answer it")
@@ -88,7 +88,9 @@ def modules() -> dict[str, ModuleType]:
     own = (my_pe, n_pes, init, init_thread, finalize, global_exit, pe_accessible, addr_accessible, ptr)
     given: dict[str, Any] = {function.__name__: function for function in own}
     for home in (allocation, rma, locks):
-        given |= {name: value for name, value in vars(home).items() if getattr(value, "__module__", "") == home.__name__}
+        given |= {
+            name: value for name, value in vars(home).items() if getattr(value, "__module__", "") == home.__name__
+        }
     given["del_array"] = allocation.del_array
     vars(shmem).update(
         {name: value for name, value in given.items() if not name.startswith("_")},

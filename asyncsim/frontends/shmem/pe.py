@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from asyncsim.trace.errors import MisuseError
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Hashable, Sequence
 
-    from asyncsim.frontends.shmem.teams import Ctx
     from asyncsim.guest.places import Array, Block
     from asyncsim.machine.rank import Rank
     from asyncsim.trace.region import Region
@@ -22,6 +21,18 @@ if TYPE_CHECKING:
 _ROUNDS = 8
 """Collectives come to new cells; so many are declared at a time."""
 WORLD = "world"
+
+
+class Context(Protocol):
+    """What operations are issued on."""
+
+    is_default: bool
+
+    def run(self, make: Callable[[Rank], Coroutine[Any, Any, Any]]) -> Any:
+        """Do an operation on it."""
+
+    def destroy(self) -> None:
+        """Complete what was issued on it, and end it."""
 
 
 class Pe(Memory):
@@ -35,12 +46,12 @@ class Pe(Memory):
 
     """
 
-    def __init__(self, rank: Rank, *given: Any, mail: dict[Any, Any]) -> None:  # noqa: ANN401 - as `Memory` takes them
+    def __init__(self, rank: Rank, *given: Any, mail: dict[Any, Any]) -> None:
         super().__init__(rank, *given)
         self.mail = mail
         self.held: dict[Hashable, str] = {}
-        self.contexts: list[Ctx] = []
-        self.waiting: list[tuple[Ctx | None, Array, Any, str]] = []
+        self.contexts: list[Context] = []
+        self.waiting: list[tuple[Context | None, Array, Any, str]] = []
         self.finalised = False
         self._counts: dict[Hashable, int] = {}
 
@@ -63,7 +74,7 @@ class Pe(Memory):
 
     # ---- what is given
 
-    def symmetric(self, what: str, name: str, array: Any) -> Block:  # noqa: ANN401 - whatever the author gave
+    def symmetric(self, what: str, name: str, array: Any) -> Block:
         """Return the block that a symmetric array lies in.
 
         Args:
@@ -85,7 +96,7 @@ class Pe(Memory):
         self.check_alive(block)
         return block
 
-    def pe(self, what: str, pe: Any) -> int:  # noqa: ANN401 - whatever the author gave
+    def pe(self, what: str, pe: Any) -> int:
         """Return the number of a PE.
 
         Raises:
@@ -98,24 +109,24 @@ class Pe(Memory):
 
     # ---- operations
 
-    def issue(self, ctx: Ctx | None, make: Callable[[Rank], Coroutine[Any, Any, Any]]) -> Any:  # noqa: ANN401 - its result
+    def issue(self, ctx: Context | None, make: Callable[[Rank], Coroutine[Any, Any, Any]]) -> Any:
         """Do an operation on a context; None: the default one."""
         if ctx is None or ctx.is_default:
             return self.do(make(self.rank))
         return ctx.run(make)
 
-    def looked(self, asked: Hashable, ctx: Ctx | None, cell: Any, make: Callable[[Rank], Any]) -> Any:  # noqa: ANN401
+    def looked(self, asked: Hashable, ctx: Context | None, cell: Any, make: Callable[[Rank], Any]) -> Any:
         """Do an operation that returns what a cell held, and changes nothing where it returns the same again."""
         return self.tried(
             asked, lambda: self.issue(ctx, make), lambda held: self.issue(ctx, lambda rank: rank.wait(cell != held))
         )
 
-    def quiet(self, ctx: Ctx | None = None) -> None:
+    def quiet(self, ctx: Context | None = None) -> None:
         """Complete what was issued on a context."""
         self.issue(ctx, lambda rank: rank.quiet())
         self.fetched(ctx)
 
-    def fetched(self, ctx: Ctx | None) -> None:
+    def fetched(self, ctx: Context | None) -> None:
         """Let the arrays of non-blocking fetches on a context have their values."""
         done = [each for each in self.waiting if each[0] is ctx]
         self.waiting = [each for each in self.waiting if each[0] is not ctx]
@@ -129,12 +140,14 @@ class Pe(Memory):
         """Load, unless it is the result of a fetch that no quiet has completed."""
         for _, other, _, where in self.waiting:
             if np.may_share_memory(array, other):
-                raise MisuseError(f"the result of the non-blocking fetch at {where} is read before a quiet completes it")
+                raise MisuseError(
+                    f"the result of the non-blocking fetch at {where} is read before a quiet completes it"
+                )
         super().load(block, array)
 
     # ---- meeting
 
-    def collective(self, name: str, team: Hashable = WORLD, **facts: Any) -> None:  # noqa: ANN401 - texts and numbers
+    def collective(self, name: str, team: Hashable = WORLD, **facts: Any) -> None:
         """Say that the PE takes part in a collective of all PEs."""
         if team == WORLD:
             self.rank.collective(name, **facts)
@@ -173,11 +186,11 @@ class Pe(Memory):
         self.barrier()
         return block
 
-    def region(self, block: Block, start: int, count: int, owner: int, step: int = 1) -> Region:
+    def elements(self, block: Block, start: int, count: int, owner: int, step: int = 1) -> Region:
         """Return elements of a block, at any PE."""
-        return super().region(block, (start, count, step), owner)
+        return self.region(block, (start, count, step), owner)
 
-    def element(self, what: str, name: str, array: Any) -> tuple[Block, int]:  # noqa: ANN401 - whatever the author gave
+    def element(self, what: str, name: str, array: Any) -> tuple[Block, int]:
         """Return the block of a symmetric array of one element, and which element that is.
 
         Raises:
@@ -189,7 +202,7 @@ class Pe(Memory):
             raise MisuseError(f"{what}: {name} has {array.size} elements; give one: {name}[0:1]")
         return block, block.offset(array)
 
-    def cell(self, block: Block, offset: int, pe: int) -> Any:  # noqa: ANN401 - a word
+    def cell(self, block: Block, offset: int, pe: int) -> Any:
         """Return an element as a cell; one of a window of floats is its bits."""
         dtype = block.flat.dtype
         if dtype.kind not in "iu":

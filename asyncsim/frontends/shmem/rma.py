@@ -15,12 +15,12 @@ from asyncsim.trace.cells import ATOMIC_ADD, SET
 from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
-    from asyncsim.frontends.shmem.teams import Ctx
     from asyncsim.frontends.shmem.pe import Pe
+    from asyncsim.frontends.shmem.teams import Ctx
     from asyncsim.guest.places import Array, Block
 
 
-def buffer(what: str, name: str, array: Any) -> Array:  # noqa: ANN401 - whatever the author gave
+def buffer(what: str, name: str, array: Any) -> Array:
     """Return an array that lies in one piece.
 
     Args:
@@ -39,7 +39,7 @@ def buffer(what: str, name: str, array: Any) -> Array:  # noqa: ANN401 - whateve
     return array
 
 
-def common_size(what: str, target: Array, source: Array, size: Any, tst: int = 1, sst: int = 1) -> int:  # noqa: ANN401, PLR0913, PLR0917
+def common_size(what: str, target: Array, source: Array, size: Any, tst: int = 1, sst: int = 1) -> int:
     """Return how many elements are copied.
 
     Args:
@@ -65,36 +65,36 @@ def common_size(what: str, target: Array, source: Array, size: Any, tst: int = 1
     return int(size)
 
 
-def put(target: Any, source: Any, pe: int, size: int | None = None, ctx: Ctx | None = None) -> None:  # noqa: ANN401
+def put(target: Any, source: Any, pe: int, size: int | None = None, ctx: Ctx | None = None) -> None:
     """Copy to a PE; returns when the source may be reused."""
     _put("put", target, source, pe, size, ctx)
 
 
-def put_nbi(target: Any, source: Any, pe: int, size: int | None = None, ctx: Ctx | None = None) -> None:  # noqa: ANN401
+def put_nbi(target: Any, source: Any, pe: int, size: int | None = None, ctx: Ctx | None = None) -> None:
     """Copy to a PE; the source may not be touched before a quiet."""
     _put("put_nbi", target, source, pe, size, ctx, nbi=True)
 
 
-def iput(target: Any, source: Any, pe: int, tst: int = 1, sst: int = 1, size: int | None = None,  # noqa: ANN401, PLR0913, PLR0917
+def iput(target: Any, source: Any, pe: int, tst: int = 1, sst: int = 1, size: int | None = None,
          ctx: Ctx | None = None) -> None:  # fmt: skip
     """Copy every `sst`-th element to every `tst`-th place."""
     _put("iput", target, source, pe, size, ctx, tst=tst, sst=sst)
 
 
-def put_signal(target: Any, source: Any, pe: int, signal: Any, value: int, sigop: Any, size: int | None = None,  # noqa: ANN401, PLR0913, PLR0917
+def put_signal(target: Any, source: Any, pe: int, signal: Any, value: int, sigop: Any, size: int | None = None,
                ctx: Ctx | None = None) -> None:  # fmt: skip
     """Copy to a PE, and update its signal when that is there."""
     _put("put_signal", target, source, pe, size, ctx, signal=(signal, value, sigop))
 
 
-def put_signal_nbi(target: Any, source: Any, pe: int, signal: Any, value: int, sigop: Any,  # noqa: ANN401, PLR0913, PLR0917
+def put_signal_nbi(target: Any, source: Any, pe: int, signal: Any, value: int, sigop: Any,
                    size: int | None = None, ctx: Ctx | None = None) -> None:  # fmt: skip
     """Do the same without waiting for the source."""
     _put("put_signal_nbi", target, source, pe, size, ctx, signal=(signal, value, sigop), nbi=True)
 
 
-def _put(  # noqa: PLR0913, PLR0917 - what a put is given
-    what: str, target: Any, source: Any, pe: int, size: int | None, ctx: Ctx | None, *, nbi: bool = False,  # noqa: ANN401
+def _put(
+    what: str, target: Any, source: Any, pe: int, size: int | None, ctx: Ctx | None, *, nbi: bool = False,
     tst: int = 1, sst: int = 1, signal: tuple[Any, int, Any] | None = None,
 ) -> None:  # fmt: skip
     own = present_pe()
@@ -110,7 +110,7 @@ def _put(  # noqa: PLR0913, PLR0917 - what a put is given
         cell = own.cell(block, start, pe)
         own.issue(ctx, lambda rank: rank.notify(cell, value, SET, order="relaxed"))
         return
-    there = own.region(block, start, size, pe, tst)
+    there = own.elements(block, start, size, pe, tst)
     here = _source(own, block, source, size, sst, nbi=nbi)
     if signal is None:
         own.issue(ctx, lambda rank: rank.put(there, here, nbi=nbi))
@@ -123,7 +123,7 @@ def _put(  # noqa: PLR0913, PLR0917 - what a put is given
     own.issue(ctx, lambda rank: rank.put_signal(there, here, cell, int(value), how, nbi=nbi))
 
 
-def _source(own: Pe, target: Block, source: Array, size: int, step: int, *, nbi: bool) -> Any:  # noqa: ANN401
+def _source(own: Pe, target: Block, source: Array, size: int, step: int, *, nbi: bool) -> Any:
     """Return what is copied: a region of one's own, or the values as they are now."""
     block = own.places.find(source)
     if block is None and nbi:
@@ -131,7 +131,7 @@ def _source(own: Pe, target: Block, source: Array, size: int, step: int, *, nbi:
     if block is not None:
         own.check_alive(block)
         if block.flat.dtype == target.flat.dtype == source.dtype:
-            return own.region(block, block.offset(source), size, own.me, step)
+            return own.elements(block, block.offset(source), size, own.me, step)
         own.load(block, source)
     tile = source.ravel(order="K")[: (size - 1) * step + 1 : step].copy()
     return tile.view(target.flat.dtype)
@@ -149,24 +149,24 @@ def adopted(own: Pe, array: Array) -> Block:
     return own.make(("private", own.me, own.next("private")), wanted, flat=flat, private=True)
 
 
-def get(target: Any, source: Any, pe: int, size: int | None = None, ctx: Ctx | None = None) -> None:  # noqa: ANN401
+def get(target: Any, source: Any, pe: int, size: int | None = None, ctx: Ctx | None = None) -> None:
     """Copy from a PE; complete on return."""
     _get("get", target, source, pe, size, ctx)
 
 
-def get_nbi(target: Any, source: Any, pe: int, size: int | None = None, ctx: Ctx | None = None) -> None:  # noqa: ANN401
+def get_nbi(target: Any, source: Any, pe: int, size: int | None = None, ctx: Ctx | None = None) -> None:
     """Copy from a PE; the target may not be touched before a quiet."""
     _get("get_nbi", target, source, pe, size, ctx, nbi=True)
 
 
-def iget(target: Any, source: Any, pe: int, tst: int = 1, sst: int = 1, size: int | None = None,  # noqa: ANN401, PLR0913, PLR0917
+def iget(target: Any, source: Any, pe: int, tst: int = 1, sst: int = 1, size: int | None = None,
          ctx: Ctx | None = None) -> None:  # fmt: skip
     """Copy every `sst`-th element to every `tst`-th place."""
     _get("iget", target, source, pe, size, ctx, tst=tst, sst=sst)
 
 
-def _get(  # noqa: PLR0913, PLR0917 - what a get is given
-    what: str, target: Any, source: Any, pe: int, size: int | None, ctx: Ctx | None, *, nbi: bool = False,  # noqa: ANN401
+def _get(
+    what: str, target: Any, source: Any, pe: int, size: int | None, ctx: Ctx | None, *, nbi: bool = False,
     tst: int = 1, sst: int = 1,
 ) -> None:  # fmt: skip
     own = present_pe()
@@ -176,13 +176,13 @@ def _get(  # noqa: PLR0913, PLR0917 - what a get is given
     _check_stride(what, tst, sst)
     if not size:
         return
-    there = own.region(block, block.offset(source), size, pe, sst)
+    there = own.elements(block, block.offset(source), size, pe, sst)
     into = own.places.find(target)
     if into is None and nbi:
         into = adopted(own, target)
     if into is not None and into.flat.dtype == block.flat.dtype == target.dtype:
         own.check_alive(into)
-        here = own.region(into, into.offset(target), size, own.me, tst)
+        here = own.elements(into, into.offset(target), size, own.me, tst)
         own.issue(ctx, lambda rank: rank.get(here, there, nbi=nbi))
         return
     tile = own.issue(ctx, lambda rank: rank.load(there))

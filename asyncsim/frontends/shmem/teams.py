@@ -50,7 +50,9 @@ class Team:
 
         """
         if self.key is None or present_pe().me not in self.members:
-            raise MisuseError(f"{what}: this PE is in no such team: it is invalid, was destroyed, or was made of others")
+            raise MisuseError(
+                f"{what}: this PE is in no such team: it is invalid, was destroyed, or was made of others"
+            )
         return self
 
     def destroy(self) -> None:
@@ -68,13 +70,15 @@ class Team:
             size = len(range(start, len(members), stride))
         places = [start + n * stride for n in range(size)]
         if not places or not all(0 <= place < len(members) for place in places):
-            raise MisuseError(f"split_strided: start {start}, stride {stride}, size {size}: the team has {len(members)} PEs")
+            raise MisuseError(
+                f"split_strided: start {start}, stride {stride}, size {size}: the team has {len(members)} PEs"
+            )
         pe.collective("team_split_strided", self.key, start=start, stride=stride, size=size)
         made = Team()
         number = pe.next(("split", self.key))
         chosen = tuple(members[place] for place in places)
         if pe.me in chosen:
-            made.key, made._members = (self.key, number, chosen), chosen  # noqa: SLF001 - of the same class
+            made.key, made._members = (self.key, number, chosen), chosen
         return made
 
     def my_pe(self) -> int:
@@ -159,7 +163,7 @@ class Ctx:
     """
 
     def __init__(self, ctx: Ctx | None = None) -> None:
-        self.is_default = ctx is not None and ctx.is_default
+        self.is_default: bool = ctx is not None and ctx.is_default
         self._desk: _Desk | None = None if ctx is None else ctx._desk  # noqa: SLF001 - of the same class
         self._stream: Any = None if ctx is None else ctx._stream  # noqa: SLF001 - as above
         self._team: Team | None = None
@@ -170,12 +174,12 @@ class Ctx:
         del options
         pe = present_pe()
         made = Ctx()
-        made._desk, made._team = _Desk(pe.rank.stream_barrier(2)), team  # noqa: SLF001 - of the same class
-        made._stream = pe.do(pe.rank.start(_context, made._desk))  # noqa: SLF001 - as above
+        made._desk, made._team = _Desk(pe.rank.stream_barrier(2)), team
+        made._stream = pe.do(pe.rank.start(_context, made._desk))
         pe.contexts.append(made)
         return made
 
-    def run(self, make: Callable[[Rank], Coroutine[Any, Any, Any]]) -> Any:  # noqa: ANN401 - its result
+    def run(self, make: Callable[[Rank], Coroutine[Any, Any, Any]]) -> Any:
         """Do an operation on it.
 
         Raises:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from asyncsim.frontends.shmem.pe import Pe
 
 
-def _conditions(what: str, own: Pe, ivars: Any, cmp: Any, values: Any, status: Any) -> dict[int, Any]:  # noqa: ANN401, PLR0913, PLR0917
+def _conditions(what: str, own: Pe, ivars: Any, cmp: Any, values: Any, status: Any) -> dict[int, Any]:
     """Return the conditions of a wait by the numbers of its elements, without those that `status` excludes."""
     block = own.symmetric(what, "ivars", ivars)
     if ivars.dtype.kind not in "iu" or ivars.dtype.itemsize not in (4, 8) or ivars.dtype != block.flat.dtype:
@@ -37,7 +37,7 @@ def _conditions(what: str, own: Pe, ivars: Any, cmp: Any, values: Any, status: A
     return found
 
 
-def wait_until(ivar: Any, cmp: Any, value: Any) -> None:  # noqa: ANN401
+def wait_until(ivar: Any, cmp: Any, value: Any) -> None:
     """Wait until an element holds what the comparison asks for."""
     own = present_pe()
     own.element("wait_until", "ivar", ivar)
@@ -45,43 +45,41 @@ def wait_until(ivar: Any, cmp: Any, value: Any) -> None:  # noqa: ANN401
         own.do(own.rank.wait(condition))
 
 
-def test(ivar: Any, cmp: Any, value: Any) -> bool:  # noqa: ANN401
+def test(ivar: Any, cmp: Any, value: Any) -> bool:
     """Say whether an element holds what the comparison asks for."""
     own = present_pe()
     block, offset = own.element("test", "ivar", ivar)
     (condition,) = _conditions("test", own, ivar, cmp, value, None).values()
     asked = ("test", block.key, offset, comparison(cmp), int(value))
-    found: bool = own.tried(
-        asked, lambda: own.do(own.rank.test(condition)), lambda _: own.do(own.rank.wait(condition))
-    )
+    found: bool = own.tried(asked, lambda: own.do(own.rank.test(condition)), lambda _: own.do(own.rank.wait(condition)))
     return found
 
 
-def _all(what: str, ivars: Any, cmp: Any, values: Any, status: Any) -> None:  # noqa: ANN401
+def _all(what: str, ivars: Any, cmp: Any, values: Any, status: Any) -> None:
     own = present_pe()
     for condition in _conditions(what, own, ivars, cmp, values, status).values():
         own.do(own.rank.wait(condition))
 
 
-def _tested(what: str, ivars: Any, cmp: Any, values: Any, status: Any) -> tuple[dict[int, Any], list[int]]:  # noqa: ANN401
+def _tested(what: str, ivars: Any, cmp: Any, values: Any, status: Any) -> tuple[dict[int, Any], list[int]]:
     """Return the conditions, and which of them hold, each looked at once."""
     own = present_pe()
     conditions = _conditions(what, own, ivars, cmp, values, status)
     return conditions, [number for number, condition in conditions.items() if own.do(own.rank.test(condition))]
 
 
-def wait_until_all(ivars: Any, cmp: Any, value: Any, status: Any = None) -> None:  # noqa: ANN401
+def wait_until_all(ivars: Any, cmp: Any, value: Any, status: Any = None) -> None:
     """Wait until all elements hold it."""
     _all("wait_until_all", ivars, cmp, value, status)
 
 
-def wait_until_all_vector(ivars: Any, cmp: Any, values: Sequence[Any], status: Any = None) -> None:  # noqa: ANN401
+def wait_until_all_vector(ivars: Any, cmp: Any, values: Sequence[Any], status: Any = None) -> None:
     """Wait until each element holds its own."""
     _all("wait_until_all_vector", ivars, cmp, values, status)
 
 
 def _waiting(name: str, *, several: bool) -> Callable[..., Any]:
-    def wait(ivars: Any, cmp: Any, value: Any, status: Any = None) -> Any:  # noqa: ANN401
+    def wait(ivars: Any, cmp: Any, value: Any, status: Any = None) -> Any:
         conditions, found = _tested(name, ivars, cmp, value, status)
         if not conditions:
             return [] if several else None
@@ -100,19 +98,19 @@ def _waiting(name: str, *, several: bool) -> Callable[..., Any]:
     return wait
 
 
-def test_all(ivars: Any, cmp: Any, value: Any, status: Any = None) -> bool:  # noqa: ANN401
+def test_all(ivars: Any, cmp: Any, value: Any, status: Any = None) -> bool:
     """Say whether all elements hold it."""
     conditions, found = _tested("test_all", ivars, cmp, value, status)
     return len(found) == len(conditions)
 
 
-def test_any(ivars: Any, cmp: Any, value: Any, status: Any = None) -> int | None:  # noqa: ANN401
+def test_any(ivars: Any, cmp: Any, value: Any, status: Any = None) -> int | None:
     """Return the number of an element that holds it, or None."""
     _, found = _tested("test_any", ivars, cmp, value, status)
     return found[0] if found else None
 
 
-def test_some(ivars: Any, cmp: Any, value: Any, status: Any = None) -> list[int]:  # noqa: ANN401
+def test_some(ivars: Any, cmp: Any, value: Any, status: Any = None) -> list[int]:
     """Return the numbers of those that hold it."""
     return _tested("test_some", ivars, cmp, value, status)[1]
 
@@ -125,7 +123,7 @@ def signal_fetch(signal: SigAddr) -> int:
     return held
 
 
-def signal_wait_until(signal: SigAddr, cmp: Any, value: int) -> int:  # noqa: ANN401
+def signal_wait_until(signal: SigAddr, cmp: Any, value: int) -> int:
     """Wait until a signal holds what the comparison asks for; return what it holds then."""
     own = present_pe()
     how = comparison(cmp)
@@ -137,7 +135,7 @@ def signal_wait_until(signal: SigAddr, cmp: Any, value: int) -> int:  # noqa: AN
     return held
 
 
-def _signal(what: str, signal: Any) -> Any:  # noqa: ANN401 - a cell
+def _signal(what: str, signal: Any) -> Any:
     if not isinstance(signal, SigAddr):
         raise MisuseError(f"{what}: {type(signal).__name__} is no signal; give what shmem.new_signal returned")
     return signal.cells(what)[0]
