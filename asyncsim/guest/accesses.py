@@ -40,7 +40,13 @@ _KNOWN = ("numpy", "builtins", "math", "", "operator", "functools", "itertools",
 
 
 def at(base: Any, index: Any) -> Any:  # noqa: ANN401 - the author's
-    """Do ``base[index]``."""
+    """Do ``base[index]``.
+
+    Args:
+        base: whatever the author has there.
+        index: likewise.
+
+    """
     if isinstance(base, np.ndarray) and (own := present()) is not None:
         block = own.places.find(base)
         index = _used(own, index)
@@ -62,7 +68,14 @@ def _item(own: Memory, block: Block, base: Array, index: Any) -> Any:  # noqa: A
 
 
 def put(base: Any, index: Any, value: Any) -> None:  # noqa: ANN401 - the author's
-    """Do ``base[index] = value``."""
+    """Do ``base[index] = value``.
+
+    Args:
+        base: whatever the author has there.
+        index: likewise.
+        value: likewise.
+
+    """
     own = present()
     if own is None:
         base[index] = value
@@ -121,7 +134,14 @@ def _used(own: Memory, value: Any) -> Any:  # noqa: ANN401 - the author's
 
 
 def call(function: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the author's
-    """Do ``function(*args, **kwargs)``."""
+    """Do ``function(*args, **kwargs)``.
+
+    Args:
+        function: whatever the author calls.
+        args: of the call.
+        kwargs: likewise.
+
+    """
     own = present()
     if own is None or _keeps_count(function):
         return function(*args, **kwargs)

@@ -57,7 +57,13 @@ class Memory:
     # ---- what is declared
 
     def wanted(self, key: Hashable, wanted: Wanted) -> Any:  # noqa: ANN401 - a view of a window, or of a signal
-        """Return what is declared under a key; if nothing is, or too little, stand still for the rest of this run."""
+        """Return what is declared under a key; if nothing is, or too little, stand still for the rest of this run.
+
+        Args:
+            key: what sets it apart.
+            wanted: what it should be.
+
+        """
         known = self.layout.wanted.get(key)
         if known is None or known.count < wanted.count:
             self.layout.fresh.append((key, wanted))
@@ -177,12 +183,27 @@ class Memory:
     # ---- loads and stores
 
     def load(self, block: Block, array: Array) -> None:
-        """Bring what an array in a block shows here."""
+        """Bring what an array in a block shows here.
+
+        Args:
+            block: in which the array lies.
+            array: any view of it.
+
+        """
         self.check_alive(block)
         self.load_runs(block, block.runs(array))
 
     def load_runs(self, block: Block, runs: Sequence[Run]) -> None:
-        """Bring elements of a block here, if they are not."""
+        """Bring elements of a block here, if they are not.
+
+        Args:
+            block: any.
+            runs: which elements.
+
+        Raises:
+            RefusedError: the process spins on what it loads.
+
+        """
         known = True
         for run in runs:
             where = sliced(run)
@@ -214,12 +235,24 @@ class Memory:
             block.fresh[:] = block.dirty > 0
 
     def store(self, block: Block, array: Array) -> None:
-        """Note that what an array in a block shows was stored, on the present line."""
+        """Note that what an array in a block shows was stored, on the present line.
+
+        Args:
+            block: in which the array lies.
+            array: any view of it.
+
+        """
         self.check_alive(block)
         self.note_store(block, block.runs(array))
 
     def note_store(self, block: Block, runs: Sequence[Run]) -> None:
-        """Note that elements of a block were stored, on the present line."""
+        """Note that elements of a block were stored, on the present line.
+
+        Args:
+            block: any.
+            runs: which elements.
+
+        """
         line = present_line()
         number = self._numbers.get(line)
         if number is None:
@@ -248,12 +281,25 @@ class Memory:
             raise MisuseError(f"{block.name} is used after it was freed, at {block.freed}")
 
     def note(self, about: str, text: str) -> None:
-        """Remark something of the present line, once."""
+        """Remark something of the present line, once.
+
+        Args:
+            about: what it is about; of a line and this there is one remark.
+            text: the remark.
+
+        """
         line = present_line()
         self.layout.notes.setdefault(f"{line} {about}", f"{line}: {text}")
 
     def region(self, block: Block, run: Run, owner: int) -> Region:
-        """Return elements of a block as a region, at any process."""
+        """Return elements of a block as a region, at any process.
+
+        Args:
+            block: the own one.
+            run: which elements.
+            owner: whose they are.
+
+        """
         view = block.view if owner == self.me else block.view.at(owner)
         found: Region = view[sliced(run)]
         return found

@@ -8,6 +8,7 @@ import numpy as np
 
 from asyncsim.frontends.shmem.pe import present_pe
 from asyncsim.guest.accesses import use
+from asyncsim.guest.answers import answers
 from asyncsim.guest.line import present_line
 from asyncsim.trace.errors import MisuseError
 
@@ -22,6 +23,7 @@ def _new(shape: Any, dtype: Any, order: str, *, cleared: bool) -> Array:
     return block.flat.reshape(shape, order=order)  # type: ignore[call-overload,no-any-return]
 
 
+@answers
 def new_array(shape: Any, dtype: Any = float, order: str = "C", *, align: Any = None, hints: Any = None,
               clear: bool = True) -> Array:  # fmt: skip
     """Allocate; the barrier of the allocation is its end."""
@@ -29,18 +31,21 @@ def new_array(shape: Any, dtype: Any = float, order: str = "C", *, align: Any = 
     return _new(shape, dtype, order, cleared=clear)
 
 
+@answers
 def zeros(shape: Any, dtype: Any = float, order: str = "C", *, align: Any = None, hints: Any = None) -> Array:
     """Allocate zeros; ends in a barrier."""
     del align, hints
     return _new(shape, dtype, order, cleared=True)
 
 
+@answers
 def empty(shape: Any, dtype: Any = float, order: str = "C", *, align: Any = None, hints: Any = None) -> Array:
     """Allocate what nobody wrote; ends in a barrier."""
     del align, hints
     return _new(shape, dtype, order, cleared=False)
 
 
+@answers
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, align: Any = None,
          hints: Any = None) -> Array:  # fmt: skip
     """Allocate and fill; ends in a sync, after which all see that."""
@@ -49,12 +54,14 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, al
     return _filled(made, fill_value)
 
 
+@answers
 def ones(shape: Any, dtype: Any = float, order: str = "C", *, align: Any = None, hints: Any = None) -> Array:
     """Allocate ones; ends in a sync."""
     del align, hints
     return _filled(_new(shape, dtype, order, cleared=False), 1)
 
 
+@answers
 def array(obj: Any, dtype: Any = None, *, order: str = "K", align: Any = None, hints: Any = None) -> Array:
     """Allocate a copy; ends in a sync."""
     del align, hints
@@ -74,6 +81,7 @@ def _filled(made: Array, value: Any) -> Array:
     return made
 
 
+@answers
 def free(mem: Array) -> None:
     """Free what was allocated; begins with a barrier.
 
@@ -92,6 +100,3 @@ def free(mem: Array) -> None:
     pe.collective("free", array=block.name)
     pe.barrier()
     block.freed = str(present_line())
-
-
-del_array = free

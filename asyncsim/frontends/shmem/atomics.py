@@ -8,6 +8,7 @@ import numpy as np
 
 from asyncsim.frontends.shmem.pe import present_pe
 from asyncsim.frontends.shmem.rma import adopted, buffer
+from asyncsim.guest.answers import answers
 from asyncsim.guest.line import present_line
 from asyncsim.trace.cells import AND, ATOMIC_ADD, OR, SET, XOR
 from asyncsim.trace.errors import MisuseError
@@ -76,26 +77,31 @@ class _Place:
         return self.value(self.own.looked((*self.asked, expected, number), self.ctx, cell, swap))
 
 
+@answers
 def atomic_set(target: Any, value: Any, pe: int, ctx: Ctx | None = None) -> None:
     """Set an element."""
     _Place("atomic_set", target, pe, ctx, floats=True).update(SET, value)
 
 
+@answers
 def atomic_fetch(source: Any, pe: int, ctx: Ctx | None = None) -> Any:
     """Return an element."""
     return _Place("atomic_fetch", source, pe, ctx, floats=True).fetch()
 
 
+@answers
 def atomic_swap(target: Any, value: Any, pe: int, ctx: Ctx | None = None) -> Any:
     """Set an element, and return what it held."""
     return _Place("atomic_swap", target, pe, ctx, floats=True).exchange("exchange", value)
 
 
+@answers
 def atomic_compare_swap(target: Any, cond: Any, value: Any, pe: int, ctx: Ctx | None = None) -> Any:
     """Set an element if it holds `cond`, and return what it held."""
     return _Place("atomic_compare_swap", target, pe, ctx, floats=False).compare(cond, value)
 
 
+@answers
 def atomic_op(target: Any, op: str, value: Any, pe: int, ctx: Ctx | None = None) -> None:
     """Change an element."""
     name = str(op).lower()
@@ -105,6 +111,7 @@ def atomic_op(target: Any, op: str, value: Any, pe: int, ctx: Ctx | None = None)
     _Place(f"atomic_{name}", target, pe, ctx, floats=name == "set").update(_UPDATES[name], given)
 
 
+@answers
 def atomic_fetch_op(target: Any, op: str, value: Any, pe: int, ctx: Ctx | None = None) -> Any:
     """Change an element, and return what it held."""
     name = str(op).lower()
@@ -148,15 +155,14 @@ def _later(blocking: Callable[..., Any]) -> Callable[..., None]:
     return nbi
 
 
-ATOMICS: dict[str, Any] = {
-    "atomic_set": atomic_set, "atomic_fetch": atomic_fetch, "atomic_swap": atomic_swap,
-    "atomic_compare_swap": atomic_compare_swap, "atomic_op": atomic_op, "atomic_fetch_op": atomic_fetch_op,
-    **{f"atomic_{name}": _updating(name) for name in ("inc", "add", "and", "or", "xor")},
+_FETCHES: dict[str, Any] = {
+    "atomic_fetch": atomic_fetch, "atomic_swap": atomic_swap, "atomic_compare_swap": atomic_compare_swap,
+    "atomic_fetch_op": atomic_fetch_op,
     **{f"atomic_fetch_{name}": _fetching(name) for name in ("inc", "add", "and", "or", "xor")},
 }  # fmt: skip
-ATOMICS |= {
-    f"{name}_nbi": _later(function)
-    for name, function in ATOMICS.items()
-    if name.startswith("atomic_fetch") or "swap" in name
+ATOMICS: dict[str, Any] = {
+    **{f"atomic_{name}": _updating(name) for name in ("inc", "add", "and", "or", "xor")},
+    **_FETCHES,
+    **{f"{name}_nbi": _later(function) for name, function in _FETCHES.items()},
 }
-"""All of them, by the names of shmem4py."""
+"""By their names in shmem4py."""

@@ -11,6 +11,7 @@ from asyncsim.frontends.shmem.constants import CONSTANTS
 from asyncsim.frontends.shmem.pe import Pe, present_pe
 from asyncsim.frontends.shmem.rma import buffer, common_size
 from asyncsim.frontends.shmem.teams import TEAM_WORLD, Team
+from asyncsim.guest.answers import answers
 from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ class _Call:
         return found
 
 
+@answers
 def barrier_all() -> None:
     """Complete everything on the default context, and meet all PEs."""
     pe = present_pe()
@@ -107,16 +109,19 @@ def barrier_all() -> None:
     pe.barrier()
 
 
+@answers
 def sync_all() -> None:
     """Meet all PEs; completes no put."""
     TEAM_WORLD.sync()
 
 
+@answers
 def sync(team: Team | None = None) -> None:
     """Meet the members of a team; completes no put."""
     (team or TEAM_WORLD).sync()
 
 
+@answers
 def broadcast(target: Any, source: Any, root: int, size: int | None = None, team: Team | None = None) -> None:
     """Copy the root's source to everybody's target, its own included."""
     call = _Call("broadcast", target, source, team, root=int(root))
@@ -131,6 +136,7 @@ def broadcast(target: Any, source: Any, root: int, size: int | None = None, team
         call.write(place, tile, 0)
 
 
+@answers
 def collect(target: Any, source: Any, size: int | None = None, team: Team | None = None) -> None:
     """Concatenate as much of each source as its PE says, on everybody's target."""
     call = _Call("collect", target, source, team)
@@ -144,6 +150,7 @@ def collect(target: Any, source: Any, size: int | None = None, team: Team | None
     call.wait_for(range(len(call.members)))
 
 
+@answers
 def fcollect(target: Any, source: Any, size: int | None = None, team: Team | None = None) -> None:
     """Concatenate equal parts of all sources, on everybody's target."""
     count = int(size) if size is not None else getattr(source, "size", 0)
@@ -156,11 +163,13 @@ def fcollect(target: Any, source: Any, size: int | None = None, team: Team | Non
     call.wait_for(range(len(call.members)))
 
 
+@answers
 def alltoall(target: Any, source: Any, size: int | None = None, team: Team | None = None) -> None:
     """Hand the n-th part of the source to the n-th member."""
     _alltoall("alltoall", target, source, 1, 1, size, team)
 
 
+@answers
 def alltoalls(target: Any, source: Any, tst: int = 1, sst: int = 1, size: int | None = None,
               team: Team | None = None) -> None:  # fmt: skip
     """Do the same with strides."""
@@ -181,6 +190,7 @@ def _alltoall(what: str, target: Any, source: Any, tst: int, sst: int, size: int
     call.wait_for(range(members))
 
 
+@answers
 def reduce(
     target: Any, source: Any, op: Any = CONSTANTS["OP_SUM"], size: int | None = None, team: Team | None = None
 ) -> None:
@@ -206,9 +216,5 @@ def _reducing(op: str) -> Callable[..., None]:
     return reducing
 
 
-COLLECTIVES: dict[str, Any] = {
-    "barrier_all": barrier_all, "sync_all": sync_all, "sync": sync, "broadcast": broadcast, "collect": collect,
-    "fcollect": fcollect, "alltoall": alltoall, "alltoalls": alltoalls, "reduce": reduce,
-    **{f"{name}_reduce": _reducing(name) for name in _FOLDS},
-}  # fmt: skip
-"""All of them, by the names of shmem4py."""
+REDUCTIONS: dict[str, Any] = {f"{name}_reduce": _reducing(name) for name in _FOLDS}
+"""Each by its name in shmem4py."""

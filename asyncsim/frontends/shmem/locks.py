@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.frontends.shmem.pe import present_pe
+from asyncsim.guest.answers import answers
 from asyncsim.guest.layout import Wanted
 from asyncsim.guest.line import present_line
 from asyncsim.trace.cells import SET, UpdateName
@@ -66,21 +67,25 @@ class LockHandle(_Handle):
     """A lock."""
 
 
+@answers
 def new_signal() -> SigAddr:
     """Make a signal; ends in a barrier."""
     return SigAddr("signal")
 
 
+@answers
 def del_signal(signal: SigAddr) -> None:
     """Delete a signal."""
     signal.delete()
 
 
+@answers
 def new_lock() -> LockHandle:
     """Make a lock; ends in a barrier."""
     return LockHandle("lock")
 
 
+@answers
 def del_lock(lock: LockHandle) -> None:
     """Delete a lock."""
     lock.delete()
@@ -93,6 +98,7 @@ def _home(what: str, lock: Any) -> Any:
     return lock.cells(what).at(0)[0]
 
 
+@answers
 def set_lock(lock: LockHandle) -> None:
     """Wait until the lock is free, and take it."""
     pe, cell = present_pe(), _home("set_lock", lock)
@@ -100,6 +106,7 @@ def set_lock(lock: LockHandle) -> None:
     pe.held[lock.key] = str(present_line())
 
 
+@answers
 def test_lock(lock: LockHandle) -> bool:
     """Take the lock if it is free; return whether it was not."""
     pe, cell = present_pe(), _home("test_lock", lock)
@@ -111,6 +118,7 @@ def test_lock(lock: LockHandle) -> bool:
     return bool(taken)
 
 
+@answers
 def clear_lock(lock: LockHandle) -> None:
     """Complete everything, and let the lock go.
 

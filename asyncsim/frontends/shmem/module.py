@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asyncsim.frontends.shmem import allocation, locks, rma, teams
-from asyncsim.frontends.shmem.atomics import ATOMICS
-from asyncsim.frontends.shmem.collectives import COLLECTIVES
+from asyncsim.frontends.shmem import allocation, atomics, collectives, locks, rma, teams, waits
 from asyncsim.frontends.shmem.constants import CONSTANTS, THREAD
 from asyncsim.frontends.shmem.pe import Pe, present_pe
-from asyncsim.frontends.shmem.waits import WAITS
+from asyncsim.guest.answers import answering, answers
 from asyncsim.guest.script import Script
 from asyncsim.trace.errors import MisuseError, RefusedError
 
@@ -23,26 +22,31 @@ if TYPE_CHECKING:
     from asyncsim.guest.places import Array
 
 
+@answers
 def my_pe() -> int:
     """Return the number of this PE."""
     return present_pe().me
 
 
+@answers
 def n_pes() -> int:
     """Return how many PEs there are."""
     return present_pe().size
 
 
+@answers
 def init() -> None:
     """Do nothing: importing initialises."""
 
 
+@answers
 def init_thread(requested: THREAD = THREAD.MULTIPLE) -> THREAD:
     """Return the thread level."""
     del requested
     return THREAD.SINGLE
 
 
+@answers
 def finalize() -> None:
     """Complete everything, and wait for all."""
     pe = present_pe()
@@ -50,22 +54,26 @@ def finalize() -> None:
         pe.finish()
 
 
+@answers
 def global_exit(status: int = 0) -> None:
     """Refuse to end the other PEs."""
     raise RefusedError(f"global_exit({status}) ends all PEs wherever they are, which is not followed; let each end")
 
 
+@answers
 def pe_accessible(pe: int) -> bool:
     """Say whether there is such a PE."""
     return 0 <= pe < present_pe().size
 
 
+@answers
 def addr_accessible(addr: Any, pe: int) -> bool:
     """Say whether an array is symmetric."""
     block = present_pe().places.find(addr)
     return pe_accessible(pe) and block is not None and not block.private and not block.freed
 
 
+@answers
 def ptr(target: Any, pe: int) -> Array | None:
     """Return a symmetric array of one's own; None for another PE's, which a network adapter reaches, no load."""
     own = present_pe()
@@ -85,16 +93,11 @@ class _Shmem(ModuleType):
 def modules() -> dict[str, ModuleType]:
     """Return the modules by name."""
     shmem = _Shmem("shmem4py.shmem", "OpenSHMEM, on simulated PEs.")
-    own = (my_pe, n_pes, init, init_thread, finalize, global_exit, pe_accessible, addr_accessible, ptr)
-    given: dict[str, Any] = {function.__name__: function for function in own}
-    for home in (allocation, rma, locks):
-        given |= {
-            name: value for name, value in vars(home).items() if getattr(value, "__module__", "") == home.__name__
-        }
-    given["del_array"] = allocation.del_array
+    given = answering(sys.modules[__name__], allocation, rma, locks, atomics, waits, collectives)
     vars(shmem).update(
-        {name: value for name, value in given.items() if not name.startswith("_")},
-        **CONSTANTS, **ATOMICS, **COLLECTIVES, **WAITS,
+        given,
+        **CONSTANTS, **atomics.ATOMICS, **collectives.REDUCTIONS, **waits.WAITS,
+        del_array=allocation.free, Lock=locks.Lock,
         Ctx=teams.Ctx, CTX_DEFAULT=teams.CTX_DEFAULT, CTX_INVALID=teams.CTX_INVALID,
         Team=teams.Team, TEAM_WORLD=teams.TEAM_WORLD, TEAM_SHARED=teams.TEAM_SHARED, TEAM_INVALID=teams.TEAM_INVALID,
         MAJOR_VERSION=1, MINOR_VERSION=5, VENDOR_STRING="asyncsim", query_thread=init_thread,

@@ -99,6 +99,10 @@ class Pe(Memory):
     def pe(self, what: str, pe: Any) -> int:
         """Return the number of a PE.
 
+        Args:
+            what: the call, for the message.
+            pe: what was given for it.
+
         Raises:
             MisuseError: there is none of that number.
 
@@ -110,13 +114,27 @@ class Pe(Memory):
     # ---- operations
 
     def issue(self, ctx: Context | None, make: Callable[[Rank], Coroutine[Any, Any, Any]]) -> Any:
-        """Do an operation on a context; None: the default one."""
+        """Do an operation on a context.
+
+        Args:
+            ctx: the context; None: the default one.
+            make: makes it, of the actor that does it.
+
+        """
         if ctx is None or ctx.is_default:
             return self.do(make(self.rank))
         return ctx.run(make)
 
     def looked(self, asked: Hashable, ctx: Context | None, cell: Any, make: Callable[[Rank], Any]) -> Any:
-        """Do an operation that returns what a cell held, and changes nothing where it returns the same again."""
+        """Do an operation that returns what a cell held, and changes nothing where it returns the same again.
+
+        Args:
+            asked: what it is, and of what.
+            ctx: as for `issue`.
+            cell: the cell.
+            make: as for `issue`.
+
+        """
         return self.tried(
             asked, lambda: self.issue(ctx, make), lambda held: self.issue(ctx, lambda rank: rank.wait(cell != held))
         )
@@ -137,7 +155,16 @@ class Pe(Memory):
                 self.store(block, array)
 
     def load(self, block: Block, array: Array) -> None:
-        """Load, unless it is the result of a fetch that no quiet has completed."""
+        """Load, unless it is the result of a fetch that no quiet has completed.
+
+        Args:
+            block: as for all memory.
+            array: likewise.
+
+        Raises:
+            MisuseError: it is.
+
+        """
         for _, other, _, where in self.waiting:
             if np.may_share_memory(array, other):
                 raise MisuseError(
@@ -148,12 +175,25 @@ class Pe(Memory):
     # ---- meeting
 
     def collective(self, name: str, team: Hashable = WORLD, **facts: Any) -> None:
-        """Say that the PE takes part in a collective of all PEs."""
+        """Say that the PE takes part in a collective of all PEs.
+
+        Args:
+            name: of it.
+            team: of whom; one of less than all is not compared.
+            facts: what must be the same for all.
+
+        """
         if team == WORLD:
             self.rank.collective(name, **facts)
 
     def sync(self, team: Hashable = WORLD, members: Sequence[int] = ()) -> None:
-        """Meet: own stores are visible to the others then, and no put is complete."""
+        """Meet: own stores are visible to the others then, and no put is complete.
+
+        Args:
+            team: what sets it apart from other teams.
+            members: its PEs; empty: all.
+
+        """
         others = [pe for pe in members or range(self.size) if pe != self.me]
         arrived = self.wanted(("sync", team), Wanted("sync", self.size, "int64", signal=True))
         number = self.next(("sync", team)) + 1
@@ -177,7 +217,14 @@ class Pe(Memory):
         return cells, number * self.size, number
 
     def make_symmetric(self, count: int, dtype: np.dtype[Any], *, cleared: bool) -> Block:
-        """Allocate on all PEs, and wait for all."""
+        """Allocate on all PEs, and wait for all.
+
+        Args:
+            count: how many elements.
+            dtype: of them.
+            cleared: they may be read before anybody wrote them.
+
+        """
         line = present_line()
         key = ("symmetric", self.next("symmetric"))
         self.collective("allocation", nbytes=count * dtype.itemsize)
@@ -187,11 +234,25 @@ class Pe(Memory):
         return block
 
     def elements(self, block: Block, start: int, count: int, owner: int, step: int = 1) -> Region:
-        """Return elements of a block, at any PE."""
+        """Return elements of a block, at any PE.
+
+        Args:
+            block: the own one.
+            start: the first of them.
+            count: how many.
+            owner: the PE.
+            step: from one to the next.
+
+        """
         return self.region(block, (start, count, step), owner)
 
     def element(self, what: str, name: str, array: Any) -> tuple[Block, int]:
         """Return the block of a symmetric array of one element, and which element that is.
+
+        Args:
+            what: the call, for the message.
+            name: of the argument.
+            array: what was given for it.
 
         Raises:
             MisuseError: it is not symmetric, or has more than one element.
@@ -203,7 +264,14 @@ class Pe(Memory):
         return block, block.offset(array)
 
     def cell(self, block: Block, offset: int, pe: int) -> Any:
-        """Return an element as a cell; one of a window of floats is its bits."""
+        """Return an element as a cell; one of a window of floats is its bits.
+
+        Args:
+            block: the own one.
+            offset: which element.
+            pe: whose it is.
+
+        """
         dtype = block.flat.dtype
         if dtype.kind not in "iu":
             dtype = np.dtype(f"i{dtype.itemsize}")

@@ -10,6 +10,7 @@ from asyncsim.frontends.shmem.constants import SIGNAL
 from asyncsim.frontends.shmem.locks import SigAddr
 from asyncsim.frontends.shmem.pe import present_pe
 from asyncsim.guest.accesses import use
+from asyncsim.guest.answers import answers
 from asyncsim.guest.layout import Wanted
 from asyncsim.trace.cells import ATOMIC_ADD, SET
 from asyncsim.trace.errors import MisuseError
@@ -65,28 +66,33 @@ def common_size(what: str, target: Array, source: Array, size: Any, tst: int = 1
     return int(size)
 
 
+@answers
 def put(target: Any, source: Any, pe: int, size: int | None = None, ctx: Ctx | None = None) -> None:
     """Copy to a PE; returns when the source may be reused."""
     _put("put", target, source, pe, size, ctx)
 
 
+@answers
 def put_nbi(target: Any, source: Any, pe: int, size: int | None = None, ctx: Ctx | None = None) -> None:
     """Copy to a PE; the source may not be touched before a quiet."""
     _put("put_nbi", target, source, pe, size, ctx, nbi=True)
 
 
+@answers
 def iput(target: Any, source: Any, pe: int, tst: int = 1, sst: int = 1, size: int | None = None,
          ctx: Ctx | None = None) -> None:  # fmt: skip
     """Copy every `sst`-th element to every `tst`-th place."""
     _put("iput", target, source, pe, size, ctx, tst=tst, sst=sst)
 
 
+@answers
 def put_signal(target: Any, source: Any, pe: int, signal: Any, value: int, sigop: Any, size: int | None = None,
                ctx: Ctx | None = None) -> None:  # fmt: skip
     """Copy to a PE, and update its signal when that is there."""
     _put("put_signal", target, source, pe, size, ctx, signal=(signal, value, sigop))
 
 
+@answers
 def put_signal_nbi(target: Any, source: Any, pe: int, signal: Any, value: int, sigop: Any,
                    size: int | None = None, ctx: Ctx | None = None) -> None:  # fmt: skip
     """Do the same without waiting for the source."""
@@ -138,7 +144,13 @@ def _source(own: Pe, target: Block, source: Array, size: int, step: int, *, nbi:
 
 
 def adopted(own: Pe, array: Array) -> Block:
-    """Follow a private array from now on: an operation on it goes on after its call."""
+    """Follow a private array from now on: an operation on it goes on after its call.
+
+    Args:
+        own: the PE.
+        array: as the author gave it.
+
+    """
     whole = array
     while isinstance(whole.base, np.ndarray) and whole.base.dtype == array.dtype:
         whole = whole.base
@@ -149,16 +161,19 @@ def adopted(own: Pe, array: Array) -> Block:
     return own.make(("private", own.me, own.next("private")), wanted, flat=flat, private=True)
 
 
+@answers
 def get(target: Any, source: Any, pe: int, size: int | None = None, ctx: Ctx | None = None) -> None:
     """Copy from a PE; complete on return."""
     _get("get", target, source, pe, size, ctx)
 
 
+@answers
 def get_nbi(target: Any, source: Any, pe: int, size: int | None = None, ctx: Ctx | None = None) -> None:
     """Copy from a PE; the target may not be touched before a quiet."""
     _get("get_nbi", target, source, pe, size, ctx, nbi=True)
 
 
+@answers
 def iget(target: Any, source: Any, pe: int, tst: int = 1, sst: int = 1, size: int | None = None,
          ctx: Ctx | None = None) -> None:  # fmt: skip
     """Copy every `sst`-th element to every `tst`-th place."""
@@ -196,11 +211,13 @@ def _check_stride(what: str, *strides: int) -> None:
         raise MisuseError(f"{what}: a stride of {min(strides)}; it must be at least 1")
 
 
+@answers
 def fence(ctx: Ctx | None = None) -> None:
     """Order earlier puts, atomics and stores before later ones, to each PE."""
     present_pe().issue(ctx, lambda rank: rank.fence())
 
 
+@answers
 def quiet(ctx: Ctx | None = None) -> None:
     """Complete everything that was issued on a context."""
     present_pe().quiet(ctx)

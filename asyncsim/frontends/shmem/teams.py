@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.frontends.shmem.pe import WORLD, present_pe
+from asyncsim.guest.answers import answers
 from asyncsim.guest.host import blocking, hosted
 from asyncsim.guest.line import at_line, present_line
 from asyncsim.trace.errors import MisuseError
@@ -60,6 +61,7 @@ class Team:
         if self.key not in (None, WORLD):
             self.key = None
 
+    @answers
     def split_strided(self, start: int = 0, stride: int = 1, size: int | None = None,
                       config: Mapping[str, int] | None = None, **kwargs: int) -> Team:  # fmt: skip
         """Return the team of every `stride`-th member from `start` on; an invalid one to all others."""
@@ -90,6 +92,7 @@ class Team:
         """Return how many PEs it has; -1: it is invalid."""
         return -1 if self.key is None else len(self.members)
 
+    @answers
     def translate_pe(self, pe: int | None = None, team: Team | None = None) -> int:
         """Return the number in `team` of a PE of this one; -1: it is not there."""
         number = self.my_pe() if pe is None else pe
@@ -169,6 +172,7 @@ class Ctx:
         self._team: Team | None = None
 
     @staticmethod
+    @answers
     def create(options: int = 0, team: Team | None = None) -> Ctx:
         """Make one."""
         del options

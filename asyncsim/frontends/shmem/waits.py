@@ -11,6 +11,7 @@ from asyncsim.frontends.shmem.constants import comparison
 from asyncsim.frontends.shmem.locks import SigAddr
 from asyncsim.frontends.shmem.pe import present_pe
 from asyncsim.guest.accesses import use
+from asyncsim.guest.answers import answers
 from asyncsim.trace.errors import MisuseError, RefusedError
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def _conditions(what: str, own: Pe, ivars: Any, cmp: Any, values: Any, status: A
     return found
 
 
+@answers
 def wait_until(ivar: Any, cmp: Any, value: Any) -> None:
     """Wait until an element holds what the comparison asks for."""
     own = present_pe()
@@ -45,6 +47,7 @@ def wait_until(ivar: Any, cmp: Any, value: Any) -> None:
         own.do(own.rank.wait(condition))
 
 
+@answers
 def test(ivar: Any, cmp: Any, value: Any) -> bool:
     """Say whether an element holds what the comparison asks for."""
     own = present_pe()
@@ -68,11 +71,13 @@ def _tested(what: str, ivars: Any, cmp: Any, values: Any, status: Any) -> tuple[
     return conditions, [number for number, condition in conditions.items() if own.do(own.rank.test(condition))]
 
 
+@answers
 def wait_until_all(ivars: Any, cmp: Any, value: Any, status: Any = None) -> None:
     """Wait until all elements hold it."""
     _all("wait_until_all", ivars, cmp, value, status)
 
 
+@answers
 def wait_until_all_vector(ivars: Any, cmp: Any, values: Sequence[Any], status: Any = None) -> None:
     """Wait until each element holds its own."""
     _all("wait_until_all_vector", ivars, cmp, values, status)
@@ -98,23 +103,27 @@ def _waiting(name: str, *, several: bool) -> Callable[..., Any]:
     return wait
 
 
+@answers
 def test_all(ivars: Any, cmp: Any, value: Any, status: Any = None) -> bool:
     """Say whether all elements hold it."""
     conditions, found = _tested("test_all", ivars, cmp, value, status)
     return len(found) == len(conditions)
 
 
+@answers
 def test_any(ivars: Any, cmp: Any, value: Any, status: Any = None) -> int | None:
     """Return the number of an element that holds it, or None."""
     _, found = _tested("test_any", ivars, cmp, value, status)
     return found[0] if found else None
 
 
+@answers
 def test_some(ivars: Any, cmp: Any, value: Any, status: Any = None) -> list[int]:
     """Return the numbers of those that hold it."""
     return _tested("test_some", ivars, cmp, value, status)[1]
 
 
+@answers
 def signal_fetch(signal: SigAddr) -> int:
     """Return what a signal holds here."""
     own = present_pe()
@@ -123,6 +132,7 @@ def signal_fetch(signal: SigAddr) -> int:
     return held
 
 
+@answers
 def signal_wait_until(signal: SigAddr, cmp: Any, value: int) -> int:
     """Wait until a signal holds what the comparison asks for; return what it holds then."""
     own = present_pe()
@@ -142,14 +152,13 @@ def _signal(what: str, signal: Any) -> Any:
 
 
 WAITS: dict[str, Any] = {
-    "wait_until": wait_until, "test": test, "wait_until_all": wait_until_all,
-    "wait_until_all_vector": wait_until_all_vector, "test_all": test_all, "test_any": test_any, "test_some": test_some,
-    "test_all_vector": test_all, "test_any_vector": test_any, "test_some_vector": test_some,
-    "signal_fetch": signal_fetch, "signal_wait_until": signal_wait_until,
+    "test_all_vector": test_all,
+    "test_any_vector": test_any,
+    "test_some_vector": test_some,
     **{
         f"wait_until_{which}{vector}": _waiting(f"wait_until_{which}{vector}", several=which == "some")
         for which in ("any", "some")
         for vector in ("", "_vector")
     },
-}  # fmt: skip
-"""All of them, by the names of shmem4py."""
+}
+"""Further ones, by their names in shmem4py."""
