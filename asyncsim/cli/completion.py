@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING
 
 from click.shell_completion import BashComplete, CompletionItem, add_completion_class
 
-from asyncsim.checking.record.locate import kernel_names, shipped_modules
-from asyncsim.schedulers.table import SCHEDULERS
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -28,6 +25,8 @@ def complete_kernels(ctx: click.Context, param: click.Parameter, incomplete: str
         incomplete: what was typed so far.
 
     """
+    from asyncsim.checking.record.locate import shipped_modules  # noqa: PLC0415 - a command starts faster without
+
     place, colon, _ = incomplete.rpartition(":")
     modules = [] if colon else [module for module in shipped_modules() if module.startswith(incomplete)]
     if len(modules) > 1:
@@ -47,11 +46,15 @@ def complete_schedulers(ctx: click.Context, param: click.Parameter, incomplete: 
         incomplete: what was typed so far.
 
     """
+    from asyncsim.schedulers.table import SCHEDULERS  # noqa: PLC0415 - a command starts faster without
+
     return [CompletionItem(name) for name in SCHEDULERS if name.startswith(incomplete)]
 
 
 def _names_in(place: str) -> Iterable[str]:
     """Return the kernels of a shipped module, or those that are written in a file."""
+    from asyncsim.checking.record.locate import kernel_names, shipped_modules  # noqa: PLC0415 - a command starts faster without
+
     if place in shipped_modules():
         return kernel_names(place)
     if not place.endswith(".py"):

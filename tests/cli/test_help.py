@@ -16,6 +16,7 @@ from click.shell_completion import get_completion_class
 from command import GOOD, ROOT, run, run_process
 from pages import DOCS, blocks_of
 
+import asyncsim
 from asyncsim.checking.record.locate import kernel_names
 from asyncsim.cli.main import main
 
@@ -182,3 +183,18 @@ def test_bash_completes_a_kernel_although_it_cuts_words_at_colons(tmp_path):
         command = ["bash", "-c", BASH.format(words=words)]
         done = subprocess.run(command, input=source, env=env, capture_output=True, text=True, check=False, timeout=240)  # noqa: S603
         assert done.stdout.split() == [wanted], done.stderr
+
+
+def test_the_version_is_told_without_numpy_and_the_package_imported_without_what_is_not_asked_for():
+    code = "import sys; from asyncsim.cli.main import main; main(['--version'], standalone_mode=False)"
+    code += "; print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=240)  # noqa: S603 - ours
+    assert done.stdout.splitlines()[-1] == "False"
+    code = "import sys, asyncsim; asyncsim.Window; print('asyncsim.checking' in sys.modules, 'check' in dir(asyncsim))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=240)  # noqa: S603 - ours
+    assert done.stdout == "False True\n"
+
+
+def test_a_name_that_the_package_has_not_is_refused():
+    with pytest.raises(AttributeError, match="no attribute 'prove'"):
+        asyncsim.prove  # noqa: B018 - the access is what is tested

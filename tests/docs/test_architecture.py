@@ -143,12 +143,16 @@ def test_public_names_are_those_that_the_package_has():
     assert len(set(asyncsim.__all__)) == len(asyncsim.__all__)
     for name in asyncsim.__all__:
         assert hasattr(asyncsim, name)
+    body = TREES["asyncsim"].body
+    for_types = next(node.body for node in body if isinstance(node, ast.If))
     imported = {
-        alias.asname or alias.name
-        for node in TREES["asyncsim"].body
-        if isinstance(node, ast.ImportFrom)
+        alias.asname or alias.name: node.module
+        for node in [*body, *for_types]
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("asyncsim")
         for alias in node.names
     }
+    # What a type checker is told is where a name comes from when it is asked for.
+    assert {name: module for name, module in imported.items() if name in asyncsim._PLACES} == asyncsim._PLACES
     assigned = {
         target.id
         for node in TREES["asyncsim"].body
@@ -157,7 +161,7 @@ def test_public_names_are_those_that_the_package_has():
         if isinstance(target, ast.Name)
     }
     constants = {"AND", "ATOMIC_ADD", "MAX", "MIN", "OR", "SET", "VERSION", "XOR", "UpdateName"}
-    assert set(asyncsim.__all__) == (imported | assigned) - {"__all__"} - constants
+    assert set(asyncsim.__all__) == (imported.keys() | assigned) - {"__all__", "_HOMES", "_PLACES"} - constants
 
 
 def _isort_key(name):
