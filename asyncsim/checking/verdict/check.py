@@ -206,7 +206,7 @@ class _Check:
         runs = f"{state.schedules} schedules were run before the check was interrupted"
         harmful = [finding for finding in state.findings if finding.harmful]
         rest = [finding for finding in state.findings if not finding.harmful]
-        exhausted = self.fallback.exhausted and not self.outside.changed and not self._may_be_late(analysis)
+        exhausted = self.fallback.exhausted and not self.outside.changed and not self._may_be_late()
         unless_harmful = PROVED if proved else EXHAUSTED if exhausted else SURVIVED
         verdict = REFUTED if harmful else unless_harmful
         outside = [] if self.cases else [f"outside the theory: {reason}" for reason in analysis.reasons]
@@ -220,9 +220,9 @@ class _Check:
             models_said=models_said(reference.recorded.events),
         )  # fmt: skip
 
-    def _may_be_late(self, analysis: Analysis) -> bool:
+    def _may_be_late(self) -> bool:
         """Return whether something races that could show only by being done later than it stands: no run does that."""
-        races = any(finding.kind == RACE for finding in analysis.findings)
+        races = any(finding.kind == RACE for finding in self.state.findings)
         return races and model_of(self.case.memory).scoped
 
     async def _references(self, scheduler: str) -> tuple[Run, Run]:
