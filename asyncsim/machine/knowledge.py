@@ -134,7 +134,13 @@ class HappensBefore:
         return spots
 
     def acquire(self, op: Op, version: Version) -> None:
-        """Take up what the version that was read releases: now, or at a later fence."""
+        """Take up what the version that was read releases: now, or at a later fence.
+
+        Args:
+            op: the operation that read it.
+            version: what it read.
+
+        """
         actor, scope = op.actor, scope_of(op)
         if not _include(actor, scope, version.actor, version.scope):
             return

@@ -114,7 +114,13 @@ class Memory:
             self.unwritten.append(region)
 
     def hold(self, cell: Cell, value: int) -> None:
-        """Let a cell hold a value that is within its range."""
+        """Let a cell hold a value.
+
+        Args:
+            cell: of a signal, or a word.
+            value: within its range.
+
+        """
         region = cell.region
         if region is None:
             self.cells[cell.slot] = value

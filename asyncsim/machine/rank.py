@@ -211,6 +211,9 @@ class Rank(Signalling):
             op: the name of an update: `AtomicAdd`, `Set`, …
             nbi: as for `put`.
 
+        Raises:
+            MisuseError: as for `put` and `notify`; or the cell is a word, an element of a window.
+
         """
         accesses, tile = put_of(self._home, PUT_SIGNAL, target, source, None, self._world)
         value = change_of(self._home, PUT_SIGNAL, cell, value, op, self._world)

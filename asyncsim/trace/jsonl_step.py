@@ -183,7 +183,7 @@ class Steps:
                 raise BadFieldError(f"'cell' has no 'index'; signal {name} has shape {layout.shape}")
             index = (0,) * len(layout.shape)
         if len(index) != len(layout.shape):
-            raise BadFieldError(f"'index' has {len(index)} offsets; signal {name} has shape {layout.shape}")
+            raise BadFieldError(f"'index' has {len(index)} offsets; {name} has shape {layout.shape}")
         for at, extent in zip(index, layout.shape, strict=True):
             integer_in(at, "an offset", 0, extent - 1)
         if isinstance(layout, SignalLayout):

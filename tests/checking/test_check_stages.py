@@ -166,10 +166,10 @@ def test_a_second_ctrl_c_does_not_lose_the_witness(monkeypatch):
     before, heard = signal.getsignal(signal.SIGINT), []
     keep = WitnessWriter.write_witness
 
-    async def pressed(self, finding, choices, *, ending=None):
+    async def pressed(self, finding, choices, **named):
         heard.append(signal.getsignal(signal.SIGINT))
         signal.raise_signal(signal.SIGINT)
-        return await keep(self, finding, choices, ending=ending)
+        return await keep(self, finding, choices, **named)
 
     monkeypatch.setattr(WitnessWriter, "write_witness", pressed)
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -23,7 +23,7 @@ from kernels.reduce_scatter import hand_no_epilogue
     [
         (["--jobs", "many"], "'many' is not a number of processes; give an integer such as 4, at most 1024, or auto"),
         (["--jobs", "-1"], "is not a number of processes"),
-        (["--dask", "tcp://here:1", "--jobs", "2"], "--jobs and --dask both say who runs the schedules"),
+        (["--dask", "tcp://here:1", "--jobs", "2"], "--jobs and --dask both say what runs the schedules"),
         (["--resume", "j", "-P", "2,3"], "--resume is the journal of one exploration"),
         (["--resume", "."], "is a directory"),
     ],

@@ -224,7 +224,7 @@ def test_a_kernel_that_hangs_says_so(capsys):
         (["--mode", "fast"], "invalid choice: 'fast' (choose from "),
         (["-d", "0,0"], "'0,0' is not a list of devices; give different numbers, such as 0,1,2,3"),
         (["-d", "a"], "'a' is not a list of devices; give different numbers, such as 0,1,2,3"),
-        (["-d", "-1,0"], "no list of devices"),
+        (["-d", "-1,0"], "is not a list of devices"),
     ],
 )
 def test_wrong_arguments_exit_with_2(arguments, message, capsys):

@@ -169,7 +169,7 @@ FAULTS_BY_LINE = [
     ('"op": "wait"', '"have": 1', '"have": null', "'have' is None"),
     ('"op": "wait"', '"index": [0, 0]', '"index": [0]', "'index' has 1 offsets"),
     ('"op": "wait"', '"index": [0, 0]', '"index": [0, 1]', "an offset is 1"),
-    ('"op": "wait"', '"signal": "flag"', '"signal": "data"', "declares no signal 'data'"),
+    ('"op": "wait"', '"signal": "flag"', '"signal": "data"', "data has shape"),
     ('"op": "notify"', '"value": 3', '"value": 128', "'value' is 128"),
     ('"op": "notify"', '"value": 3', '"value": 3, "consume": true', "a field 'consume'"),
     ('"op": "notify"', ATOMIC_ADD, "Ge", "'how' is 'Ge'"),

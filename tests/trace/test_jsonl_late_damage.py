@@ -69,7 +69,7 @@ FAULTS = [
     (to(memory="sc:atom=2"), header, "a model that is late"),
     (to(memory=7), header, "'memory' is 7; it must be a text"),
     # Streams.
-    (to(link="0.x"), does("start"), "actor 0 has no stream '0.x'"),
+    (to(link="0.-x"), does("start"), "actor 0 has no stream '0.-x'"),
     (to(link="0.01"), does("start"), "actor 0 has no stream '0.01'"),
     (to(link="1.1"), does("start"), "actor 0 has no stream '1.1'"),
     (to(link="0.1.1"), does("start"), "actor 0 has no stream '0.1.1'"),
