@@ -54,6 +54,8 @@ RULES = {
     "updates land at once": lambda patch: patch.setattr(asyncsim.analysis.scopes, "with_late_updates", Streams),
     "a wait sees what is newest": lambda patch: _with(patch, lambda self, wait, run: run.has_done(wait.place)),
     "a Set hands on what it overwrites": lambda patch: patch.setattr(Known, "_cuts", lambda *_: False),
+    "what takes away is known": lambda patch: patch.setattr(Visible, "_is_settled", lambda *_: True),
+    "an earlier life is known to be over": lambda patch: patch.setattr(Visible, "_could_pass", lambda *_: False),
     "a read knows all": lambda patch: patch.setattr(Visible, "_unknown_to", lambda *_: iter(())),
 }
 """What each rule forbids to believe."""
@@ -63,6 +65,13 @@ BREAKING = {
     "updates land at once": "st x; c += 1; d += 1 @rlx || wait d >= 1 @rlx; c += 1 @rlx || wait c >= 1; ld x",
     "a wait sees what is newest": "c += 1; st x; c += 1; d += 1 @rel || wait d >= 1 @rlx; wait c >= 1; ld x",
     "a Set hands on what it overwrites": "st x; c += 1 || wait c >= 1 @rlx; c := 5 @rlx || wait c == 5; ld x",
+    "what takes away is known": (
+        "c += 1 @rlx; d += 1 || wait d >= 1 @rlx; e += 1; wait c <= 0; ld x || wait e >= 1; st x; c += -1"
+    ),
+    "an earlier life is known to be over": (
+        "c := 1 @rlx; d += 1; f += 1 || wait d >= 1 @rlx; e += 1; wait c == 0; ld x"
+        " || wait f >= 1; wait e >= 1; st x; c := 0"
+    ),
     "a read knows all": "get c += 1 @rlx; d += 1 || wait d >= 1 @rlx; read c",
 }
 

@@ -50,7 +50,10 @@ class Late(NamedTuple):
 
 
 class State(NamedTuple):
-    """A state: positions, versions of each cell, and of each actor what is late, known, seen, fenced and was got."""
+    """A state: positions, versions of each cell, and of each actor what is late, known, seen, fenced and was got.
+
+    `met` has of each barrier that was passed, by an actor and its step there, what all knew when they had come.
+    """
 
     at: tuple[int, ...]
     cells: tuple[tuple[Version, ...], ...]
@@ -60,6 +63,7 @@ class State(NamedTuple):
     fences: tuple[frozenset[Spot], ...]
     unfenced: tuple[frozenset[Spot], ...]
     got: tuple[tuple[int, ...], ...]
+    met: frozenset[tuple[int, int, Clock, tuple[int, ...]]]
 
 
 class Truth(NamedTuple):
@@ -88,7 +92,7 @@ def explore(program: Program, *, limit: int = 60_000) -> Truth | None:
     start = State(
         (0,) * actors, tuple((Version(value, -1, -1, "", nothing),) for value in program.starts), ((),) * actors,
         ((0,) * actors,) * actors, ((0,) * len(program.starts),) * actors, (nothing,) * actors, (nothing,) * actors,
-        ((),) * actors,
+        ((),) * actors, frozenset(),
     )  # fmt: skip
     seen, stack = {start}, [start]
     ends: set[object] = set()
@@ -174,17 +178,11 @@ def _done(program: Program, state: State, actor: int) -> Iterator[tuple[int, Sta
     if op is not None and op.data:
         yield -1, state
         return
+    if step.barrier >= 0:
+        yield from ((-1, new) for new in _meeting(program, state, actor))
+        return
     if op is None:
-        new = state
-        if step.acquires:
-            joined = _joined(program, state, actor, step.scope, state.unfenced[actor])
-            if joined is None:
-                return
-            new = joined
-        if step.releases:
-            spot = _spot(new, actor, at, step.scope)
-            new = new._replace(fences=_put(new.fences, actor, new.fences[actor] | {spot}))
-        yield -1, new
+        yield from ((-1, new) for new in _fenced(program, state, actor))
         return
     if step.is_pure:
         spots = state.fences[actor]
@@ -201,6 +199,38 @@ def _done(program: Program, state: State, actor: int) -> Iterator[tuple[int, Sta
     floor = max(state.floors[actor][op.place], *known, 0) if known else state.floors[actor][op.place]
     for n in range(len(cell) - 1 if step.updates else floor, len(cell)):
         yield from ((n, new) for new in _on_version(program, state, actor, n))
+
+
+def _fenced(program: Program, state: State, actor: int) -> Iterator[State]:
+    at = state.at[actor]
+    step = program.actors[actor][at]
+    new: State | None = state
+    if step.acquires:
+        new = _joined(program, state, actor, step.scope, state.unfenced[actor])
+    if new is not None and step.releases:
+        spot = _spot(new, actor, at, step.scope)
+        new = new._replace(fences=_put(new.fences, actor, new.fences[actor] | {spot}))
+    if new is not None:
+        yield new
+
+
+def _meeting(program: Program, state: State, actor: int) -> Iterator[State]:
+    """Yield the state after an actor goes on from a barrier: it knows what all knew that came, and that has landed."""
+    parties = program.meeting(actor, state.at[actor])
+    first = min(parties)
+    known = [(clock, floors) for one, index, clock, floors in state.met if (one, index) == (first, parties[first])]
+    if not known:
+        if any(state.at[other] != index or index == len(program.actors[other]) for other, index in parties.items()):
+            return
+        clocks, floors = ([each[other] for other in parties] for each in (state.clocks, state.floors))
+        known = [(tuple(map(max, *clocks)), tuple(map(max, *floors)))]
+    clock, floor = known[0]
+    if any(late.index < clock[other] for other, lates in enumerate(state.late) if other != actor for late in lates):
+        return
+    yield state._replace(
+        clocks=_put(state.clocks, actor, clock), floors=_put(state.floors, actor, floor),
+        met=state.met | {(first, parties[first], clock, floor)},
+    )  # fmt: skip
 
 
 def _on_version(program: Program, state: State, actor: int, n: int) -> Iterator[State]:

@@ -18,6 +18,8 @@ SYNCHRONISED, FENCES, ONE_SCOPE, SCOPES = "all acq_rel", "relaxed and fences", "
 MODES = (SYNCHRONISED, FENCES, ONE_SCOPE, SCOPES)
 MOST = 9
 """Operations without fences."""
+MEETINGS = 0.25
+"""In so many of the programs some actors meet at a barrier."""
 
 Streams = list[list[Op]]
 
@@ -109,8 +111,18 @@ def random_program(family: str, mode: str, rng: random.Random) -> Program:
             own += _fences(rng, mode, of_cell)
             own.append(_step(rng, mode, op, of_cell))
         steps.append(tuple(own))
+    if len(steps) > 1 and rng.random() < MEETINGS:
+        rounds = rng.choice((1, 1, 1, 2))
+        for actor in rng.sample(range(len(steps)), rng.choice((2, 2, len(steps)))):
+            for _ in range(rounds):
+                steps[actor] = _with_barrier(rng, steps[actor])
     starts = tuple(rng.choice((0, 0, 0, 1)) if family == "random" else 0 for _ in range(cells))
     return Program(tuple(steps), homes, starts)
+
+
+def _with_barrier(rng: random.Random, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    at = rng.randint(0, len(steps))
+    return (*steps[:at], Step(None, barrier=0), *steps[at:])
 
 
 def _step(rng: random.Random, mode: str, op: Op, of_cell: list[str]) -> Step:

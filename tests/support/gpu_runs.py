@@ -13,7 +13,7 @@ from sync_toy import LOAD, NOTHING
 
 from asyncsim.trace.declare import Signal, Window
 from asyncsim.trace.event import COMPLETE, DEADLOCK, Event, Footer, Header, Trace
-from asyncsim.trace.kinds import FENCE, NOTIFY, REMOTE_LOAD, REMOTE_STORE
+from asyncsim.trace.kinds import FENCE, NOTIFY, REMOTE_LOAD, REMOTE_STORE, SYNC
 from asyncsim.trace.kinds import LOAD as DO_LOAD
 from asyncsim.trace.kinds import STORE as DO_STORE
 from asyncsim.trace.op import Op as Operation
@@ -65,19 +65,33 @@ def operation(world: World, actor: Actor, step: Step, value: int) -> Operation:
     )  # fmt: skip
 
 
+def _barrier(program: Program, actors: list[Actor], actor: int, index: int) -> Operation:
+    parties = program.meeting(actor, index)
+    first = min(parties)
+    return Operation(actors[actor], SYNC, link=f"barrier {first} {parties[first]}", amount=len(parties))
+
+
 def played(program: Program, seed: int) -> Trace:
     """Play a program by dice, one step at a time."""
     rng = random.Random(seed)  # noqa: S311 - dice, no secret
     world = world_of(program)
     actors = actors_of(program, world)
-    ops = [[operation(world, actors[a], step, 10 * a + n) for n, step in enumerate(steps)]
-           for a, steps in enumerate(program.actors)]  # fmt: skip
+    ops = [
+        [
+            operation(world, actors[a], step, 10 * a + n) if step.barrier < 0 else _barrier(program, actors, a, n)
+            for n, step in enumerate(steps)
+        ]
+        for a, steps in enumerate(program.actors)
+    ]
     at, cells = [0] * len(actors), list(program.starts)
     events: list[Event] = []
 
     def may_go_on(actor: int) -> bool:
         if at[actor] == len(ops[actor]):
             return False
+        if program.actors[actor][at[actor]].barrier >= 0:
+            parties = program.meeting(actor, at[actor])
+            return all(at[other] >= index < len(ops[other]) for other, index in parties.items())
         op = program.actors[actor][at[actor]].op
         return op is None or not op.blocks or COMPARE[op.how](cells[op.place], op.value)
 
@@ -94,9 +108,10 @@ def played(program: Program, seed: int) -> Trace:
         events.append(Event(len(events), op, 0, "", ("toy.py:1",), value, have))
         at[actor] += 1
     pending = [
-        Event(None, ops[actor][n], 0, "", ("toy.py:1",), None, cells[program.actors[actor][n].op.place])
+        Event(None, ops[actor][n], 0, "", ("toy.py:1",), None, None if now is None else cells[now.place])
         for actor, n in enumerate(at)
         if n < len(ops[actor])
+        for now in (program.actors[actor][n].op,)
     ]
     return Trace(
         Header("toy", "", world, 1, "gpu", 0, "dice"), events, Footer(DEADLOCK if pending else COMPLETE, [], pending)

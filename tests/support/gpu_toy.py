@@ -6,7 +6,7 @@ What an operation does is written as in `sync_toy`; its order and its scope foll
 
 Orders are ``rlx``, ``acq``, ``rel`` and ``ar`` (both), scopes ``cta``, ``gpu`` and ``sys``. Without an ``@`` a wait,
 test or read acquires, an update releases, and one with a result, or one that waits first, does both, for all (``sys``).
-`homes` has the rank and the block of each actor.
+`homes` has the rank and the block of each actor. ``sync 0`` is a barrier of all actors that name it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ BLOCK, RANK, WORLD = "cta", "gpu", "sys"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One operation with its order and its scope; without an operation it is a fence; data has neither."""
+    """An operation with its order and scope; data has neither; without an operation it is a fence, or a barrier."""
 
     op: Op | None
     order: str = ""
     scope: str = WORLD
+    barrier: int = -1
 
     @property
     def updates(self) -> bool:
@@ -65,6 +66,8 @@ class Step:
 
     def __str__(self) -> str:
         """Write it in the notation of this page."""
+        if self.barrier >= 0:
+            return f"sync {self.barrier}"
         if self.op is not None and self.op.data:
             return str(self.op)
         return f"{'fence' if self.op is None else self.op} @{self.order}.{self.scope}"
@@ -84,6 +87,16 @@ class Program:
     actors: tuple[tuple[Step, ...], ...]
     homes: tuple[tuple[int, int], ...]
     starts: tuple[int, ...]
+
+    def meeting(self, actor: int, index: int) -> dict[int, int]:
+        """Return who meets at a barrier, and where in its stream; at its end if it does not come so often."""
+        barrier = self.actors[actor][index].barrier
+        every = {
+            other: [n for n, step in enumerate(steps) if step.barrier == barrier]
+            for other, steps in enumerate(self.actors)
+        }
+        number = every[actor].index(index)
+        return {other: at[number] if number < len(at) else len(self.actors[other]) for other, at in every.items() if at}
 
     def covers(self, scope: str, a: int, b: int) -> bool:
         """Say whether a scope of actor a has actor b in it."""
@@ -118,6 +131,8 @@ def default_order(op: Op) -> str:
 
 def _step(part: str) -> Step:
     text, _, said = part.strip().partition("@")
+    if text.startswith("sync"):
+        return Step(None, barrier=int(text.split()[1]))
     op = None if text.strip() == "fence" else sync_toy.parse(text).actors[0][0]
     step = Step(op, BOTH if op is None else default_order(op))
     if said:
