@@ -17,8 +17,9 @@ from asyncsim.cli.outputs import check_outputs
 from asyncsim.cli.progress import progress_bar
 from asyncsim.frontends.mscclpp.judging import MODELS, Judged, judge, neighbours
 from asyncsim.frontends.mscclpp.launch import Launches
-from asyncsim.frontends.mscclpp.operations import EXECUTED, MEANT
+from asyncsim.frontends.mscclpp.pairing import EXECUTED, MEANT
 from asyncsim.frontends.mscclpp.reading import load_plan
+from asyncsim.frontends.mscclpp.repair import repair, superfluous
 from asyncsim.machine.case import Case
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.late import model_of
@@ -49,6 +50,9 @@ SIMPLE, DOUBLE = 2, 3
               help="Write the trace of each witness to this folder.")  # fmt: skip
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Write the reports to this file, as one JSON object.")  # fmt: skip
+@click.option("--write", "fixed", type=click.Path(dir_okay=False, path_type=Path), metavar="FIXED.json",
+              help="Look for a change by which a refuted plan is not, and write the changed plan.")  # fmt: skip
+@click.option("--audit", is_flag=True, help="Say which nops, signals, flushes and barriers guard nothing.")
 @click.option("--replay", "recorded", metavar="TRACE|TOKEN", help="Run this schedule of the plans.")
 @click.argument("files", metavar="PLAN.json...", nargs=-1, required=True)
 @click.pass_context
@@ -65,6 +69,8 @@ def mscclpp_command(  # noqa: PLR0913 - one argument an option
     budget: int | None,
     save: Path | None,
     json_file: Path | None,
+    fixed: Path | None,
+    audit: bool,
     recorded: str | None,
 ) -> None:
     """Prove or refute execution plans of MSCCL++, as the executor runs them.
@@ -81,7 +87,7 @@ def mscclpp_command(  # noqa: PLR0913 - one argument an option
         asyncsim mscclpp a.json b.json a.json --memory sc
         asyncsim mscclpp allreduce.json --sizes 1024,1048576 --as executed
     """  # noqa: D301 - click keeps the lines after a backspace as they are
-    check_outputs({"--json": json_file}, reads=[*files, recorded])
+    check_outputs({"--json": json_file, "--write": fixed}, reads=[*files, recorded])
     models = tuple(memory.split(","))
     late = any(model_of(model).late for model in models)
     plans = {file: load_plan(file) for file in files}
@@ -94,7 +100,11 @@ def mscclpp_command(  # noqa: PLR0913 - one argument an option
             ctx.exit(_replay(recorded, launches))
         with progress_bar(_title(launches, models)) as progress:
             judged.append(judge(launches, memory=models, seed=seed, budget=budget, save=save, progress=progress))
-        click.echo(coloured(_text(judged[-1], ctx)), nl=False)
+        click.echo(coloured(_text(judged[-1])), nl=False)
+        if fixed is not None and judged[-1].report.refuted:
+            _repair(judged[-1], models, fixed)
+        if audit and not judged[-1].report.refuted:
+            _audit(judged[-1], models)
     if json_file is not None:
         json_file.write_text(json.dumps([_object(each) for each in judged], indent=2) + "\n", "utf-8")
     ctx.exit(int(any(each.report.refuted for each in judged)))
@@ -117,10 +127,28 @@ def _title(launches: Launches, models: Sequence[str]) -> str:
     return f"{names}, P = {first.ranks}{size}, as {launches.mode}, {' and '.join(models)}"
 
 
-def _text(judged: Judged, ctx: click.Context) -> str:
+def _repair(judged: Judged, models: Sequence[str], fixed: Path) -> None:
+    found = repair(judged, memory=models)
+    if found is None:
+        click.echo("\nno repair found: nops, flushes, orders, barriers and handshakes were tried, up to three together")
+        return
+    fixed.write_text(json.dumps(found.plan.tree, indent=2) + "\n", "utf-8")
+    click.echo(f"\nrepair, judged {found.judged.verdict}, written to {fixed}:")
+    for edit in found.edits:
+        click.echo(f"  {edit.text}")
+
+
+def _audit(judged: Judged, models: Sequence[str]) -> None:
+    found = list(superfluous(judged, memory=models))
+    many = count_text(len(found), "place") if found else "nothing"
+    click.echo(f"\nguards nothing, each taken by itself: {many}")
+    for each in found:
+        click.echo(f"  {each.edit.text}; saves {count_text(each.operations, 'operation')} a call")
+
+
+def _text(judged: Judged) -> str:
     """Return the report, in which each launch is a call, with the plan's operations below it."""
     report = judged.report
-    command = [arg for arg in ("asyncsim", "mscclpp") if ctx]
 
     def again(witness: str, _kernel: Kernel) -> str:
         files = [plan.file for plan in judged.launches.plans]
@@ -129,7 +157,7 @@ def _text(judged: Judged, ctx: click.Context) -> str:
         size = [] if judged.launches.size is None else ["--sizes", str(judged.launches.size)]
         mode = [] if judged.launches.mode == MEANT else ["--as", judged.launches.mode]
         late = ["--memory", report.case.memory] if judged.launches.late else []
-        return shlex.join([*command, *own, *pairs, *size, *mode, *late, "--replay", witness, *files])
+        return shlex.join(["asyncsim", "mscclpp", *own, *pairs, *size, *mode, *late, "--replay", witness, *files])
 
     text = report_text(report, width=width(), replay=again)
     text = text.replace(case_text(report.case, report.models), _title(judged.launches, judged.models), 1)

@@ -56,6 +56,8 @@ class Kernel:
         atol: the same, absolute; an element may be off by the sum of both.
         same_on_all_ranks: the kernel promises the same bits on every rank; a function of the results of all ranks says
             on which.
+        separate_streams: what a stream does depends on no Python object that another one changes, but where cells
+            order the two; a front end that makes the streams can say so, and no schedules look for it.
         about: one line for listings; by default the first line of the program's docstring.
         given_name: what it is called; by default the name it has in its module.
         home: the module it stands in, for a variant made elsewhere than its program.
@@ -72,6 +74,7 @@ class Kernel:
     rtol: float = 1e-5
     atol: float = 1e-5
     same_on_all_ranks: bool | Alike = False
+    separate_streams: bool = False
     about: str = ""
     given_name: str = ""
     home: str = ""

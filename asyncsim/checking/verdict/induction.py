@@ -96,7 +96,8 @@ def stream_plan(reference: Run) -> Sequence[str]:
     PCT holds one stream far back, POS and the random walk mix them. Of kernels that were written to hide it, eight
     runs showed each. A long run gets fewer.
     """
-    if not any("." in actor for actor in set(reference.choices)):  # a stream's name: 2.1
+    streams = any("." in actor for actor in set(reference.choices))  # a stream's name: 2.1
+    if reference.case.kernel.separate_streams or not streams:
         return ()
     steps = len(reference.choices)
     runs = max(min(STREAM_STEPS // steps, STREAM_RUNS), 2)

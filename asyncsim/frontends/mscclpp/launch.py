@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from asyncsim.frontends.mscclpp.layout import Context, Layout
-from asyncsim.frontends.mscclpp.operations import MEANT, Entry, Launch, State, Thread
-from asyncsim.frontends.mscclpp.pairing import Pairing, check_plan, check_size
+from asyncsim.frontends.mscclpp.operations import Entry, Launch, State, Thread
+from asyncsim.frontends.mscclpp.pairing import MEANT, Pairing, check_plan, check_size
 from asyncsim.frontends.mscclpp.plan import INPUT, OUTPUT, PORT, REDUCTIONS, flat
 from asyncsim.machine.kernel import Kernel
-from asyncsim.trace.errors import MisuseError
+from asyncsim.trace.errors import MisuseError, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -104,7 +104,7 @@ class Launches:
         """
         first = self.plans[0]
         for plan in dict.fromkeys(self.plans):
-            check_plan(plan)
+            check_plan(plan, self.mode)
             if plan.ranks != first.ranks:
                 raise MisuseError(f"{plan.file} is for {plan.ranks} gpus, {first.file} for {first.ranks}")
         running = _Running(self)
@@ -113,7 +113,8 @@ class Launches:
         program.__kwdefaults__ = {"running": running}
         return Kernel(
             program, memory=tuple(running.layout.declarations()), inputs=running.inputs,
-            golden=running.golden if running.has_golden else None, given_name=_identifier(first.name),
+            golden=running.golden if running.has_golden else None, separate_streams=running.is_separate,
+            given_name=_identifier(first.name),
             about=f"{', '.join(plan.file for plan in self.plans)}",
         )  # fmt: skip
 
@@ -171,6 +172,11 @@ class _Running:
             for rank in range(ranks)
         ]
 
+    @property
+    def is_separate(self) -> bool:
+        """Whether what a stream does depends on no count that another one keeps."""
+        return not any(pairing.is_shared for pairing in self.pairings.values())
+
     @cached_property
     def has_golden(self) -> bool:
         """Whether it is known what every plan computes."""
@@ -216,6 +222,8 @@ class _Running:
             memory: the views of the windows and signals.
 
         """
+        if rank.call:
+            raise RefusedError("all launches of a plan are one call of its kernel: give more launches, and calls=1")
         names = [declared.name for declared in self.layout.declarations()]
         state = State(dict(zip(names, memory, strict=True)))
         place = f"{self.contexts[0].plan.file}:caller"

@@ -7,11 +7,12 @@ operation's place in the plan.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from asyncsim.frontends.mscclpp.pairing import EXECUTED, MEANT, as_executed
 from asyncsim.frontends.mscclpp.plan import MOVES, PACKETS, PORT, REDUCTIONS, SEMAPHORES, Operation, Span
 from asyncsim.trace.cells import MAX, UpdateName
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     Steps = Generator[Coroutine[Any, Any, Any], Any, None]
 
-MEANT, EXECUTED = "meant", "executed"
 _FOLD = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
 
@@ -221,7 +221,7 @@ class Thread:
             elif launch.mode == EXECUTED:
                 if (yield self.rank.fetch_add(cell, -1, order="relaxed")) < free:
                     yield self.rank.wait(cell >= free - 1)
-            elif launch.pairing.acquirers(op.gpu, semaphore) > 1:
+            elif launch.pairing.users("semaphore", op.gpu, semaphore) > 1:
                 yield self.rank.wait(cell >= free, then=_ADD(-1))
             else:  # one thread acquires: counting upwards is the same, and one run decides
                 times = launch.state.next(f"semaphore{launch.context.suffix}", semaphore)
@@ -246,7 +246,7 @@ class Thread:
         """Push an entry; where several threads push to a channel, their order is what the head of the FIFO gave."""
         launch = self.launch
         cell = launch.signal("fifo")[entry.channel]
-        if launch.pairing.pushers(entry.op.gpu, entry.channel) > 1:
+        if launch.pairing.users("push", entry.op.gpu, entry.channel) > 1:
             yield self.rank.fetch_add(cell, 1)
         else:
             yield self.rank.notify(cell, 1)
@@ -298,6 +298,8 @@ class Thread:
                     total = values if total is None else fold(total, values)
             for span, kind in zip(targets, op.target_kinds(), strict=False):
                 for rank in span.group or (span.rank,):
+                    if op.name == "gstorepkt" and (rank, span.index) == (op.gpu, sources[0].index):
+                        continue  # the same packets over themselves: what others see stays as it is
                     if kind == PACKETS:
                         yield from self._sent(span, piece, total, rank)
                     else:
@@ -337,25 +339,6 @@ class Thread:
             name = name.replace("scratch", "packets")
         view = launch.state.memory[name].at(owner)
         return view[first + piece.start : first + piece.stop : piece.step, slice(*piece.columns)]
-
-
-def as_executed(op: Operation, source: Span, target: Span) -> tuple[Span, Span]:
-    """Return what the executor copies from and to, where that is not what the plan says.
-
-    Args:
-        op: get: offsets are exchanged; glres: the source's index is the target's; a put: the first source's type is
-            taken for all.
-        source: as the plan says.
-        target: likewise.
-
-    """
-    if op.name == "get":
-        return replace(source, index=target.index), replace(target, index=source.index)
-    if op.name == "glres":
-        return source, replace(target, index=source.index)
-    if op.name in ("put", "ppkt"):
-        return replace(source, buffer=op.sources[0].buffer), target
-    return source, target
 
 
 _ADD = UpdateName("AtomicAdd")

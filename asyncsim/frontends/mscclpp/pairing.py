@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from asyncsim.frontends.mscclpp.layout import mixed_scratch
-from asyncsim.frontends.mscclpp.plan import INPUT, MEMORY, OUTPUT, PORT, flat
+from asyncsim.frontends.mscclpp.plan import INPUT, MEMORY, MOVES, OUTPUT, PORT, Span, flat
 from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from asyncsim.frontends.mscclpp.layout import Layout
     from asyncsim.frontends.mscclpp.plan import Operation, Plan
 
+MEANT, EXECUTED = "meant", "executed"
 _SIGNALS = ("signal", "rlxsignal", "pws", "pwsf")
+_PUSHES = dict.fromkeys(("put", "pws", "ppkt", "rppkt", "signal"), ("push",))
+_USES = {
+    **_PUSHES, "pwsf": ("push", "flush"), "flush": ("push", "flush"), "wait": ("wait",), "rlxwait": ("wait",),
+    "sem_acquire": ("semaphore",),
+}  # fmt: skip
+"""What each operation does to counters of which somebody counts the uses."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,46 +55,36 @@ class Pairing:
         back = [number for number, other in enumerate(self.plan.gpus[peer].peers[kind]) if other == rank]
         return (peer, back[nth]) if nth < len(back) else None
 
-    def pushers(self, rank: int, channel: int) -> int:
-        """Return how many threads of a rank push entries for a port channel.
+    def users(self, what: str, rank: int, number: int) -> int:
+        """Return how many threads of a rank use a counter.
 
         Args:
+            what: "push" to a port channel, "flush" one, "wait" on a memory or port channel ("memory", "port"), or
+                acquire a semaphore ("semaphore").
             rank: whose.
-            channel: by number.
+            number: of the channel or semaphore.
 
         """
-        return len(self._pushers.get((rank, channel), ()))
+        return len(self._users.get((what, rank, number), ()))
 
-    def acquirers(self, rank: int, semaphore: int) -> int:
-        """Return how many threads of a rank acquire a semaphore.
-
-        Args:
-            rank: whose.
-            semaphore: by number.
-
-        """
-        return len(self._acquirers.get((rank, semaphore), ()))
-
-    def _lane(self, op: Operation, number: int) -> tuple[int, int]:
-        lanes = 1 if self.layout is None else self.layout.lanes[self.plan.file, op.gpu, op.block]
-        return op.block, number % lanes
+    @property
+    def is_shared(self) -> bool:
+        """Whether there is a counter of which several threads count what they expect."""
+        counted = (users for (what, *_), users in self._users.items() if what != "push")
+        return any(len(users) > 1 for users in counted)
 
     @cached_property
-    def _pushers(self) -> dict[tuple[int, int], set[tuple[int, int]]]:
-        found: dict[tuple[int, int], set[tuple[int, int]]] = {}
+    def _users(self) -> dict[tuple[str, int, int], set[tuple[int, int]]]:
+        found: dict[tuple[str, int, int], set[tuple[int, int]]] = {}
         for op in self.plan.operations(pipelines=False):
-            if op.channel == PORT and op.name not in ("wait", "rlxwait"):
-                for number, channel in enumerate(op.channels):
-                    found.setdefault((op.gpu, channel), set()).add(self._lane(op, number))
-        return found
-
-    @cached_property
-    def _acquirers(self) -> dict[tuple[int, int], set[tuple[int, int]]]:
-        found: dict[tuple[int, int], set[tuple[int, int]]] = {}
-        for op in self.plan.operations(pipelines=False):
-            if op.name == "sem_acquire":
-                for number, semaphore in enumerate(op.semaphores):
-                    found.setdefault((op.gpu, semaphore), set()).add(self._lane(op, number))
+            lanes = 1 if self.layout is None else self.layout.lanes[self.plan.file, op.gpu, op.block]
+            at_port = op.channel == PORT
+            for what in _USES.get(op.name, ()):
+                if what in ("push", "flush") and not at_port:
+                    continue
+                for place, number in enumerate(op.semaphores or op.channels):
+                    key = op.channel if what == "wait" else what, op.gpu, number
+                    found.setdefault(key, set()).add((op.block, place % lanes))
         return found
 
     def entries(self, rank: int, channel: int, rounds: dict[str, int]) -> int:
@@ -140,17 +137,37 @@ class Remark:
         return f"{self.path or 'the plan'}: {self.text}"
 
 
-def check_plan(plan: Plan) -> None:
+def as_executed(op: Operation, source: Span, target: Span) -> tuple[Span, Span]:
+    """Return what the executor copies from and to, where that is not what the plan says.
+
+    Args:
+        op: get: offsets are exchanged; glres: the source's index is the target's; a put: the first source's type is
+            taken for all.
+        source: as the plan says.
+        target: likewise.
+
+    """
+    if op.name == "get":
+        return replace(source, index=target.index), replace(target, index=source.index)
+    if op.name == "glres":
+        return source, replace(target, index=source.index)
+    if op.name in ("put", "ppkt"):
+        return replace(source, buffer=op.sources[0].buffer), target
+    return source, target
+
+
+def check_plan(plan: Plan, mode: str = MEANT) -> None:
     """Refuse a plan that the executor cannot run, or that cannot be judged as it is.
 
     Args:
         plan: that was loaded.
+        mode: `MEANT` or `EXECUTED`.
 
     Raises:
         MisuseError: with the place in the JSON.
 
     """
-    for remark in (*_misled(plan), *_crowded(plan), *_uneven(plan)):
+    for remark in (*_misled(plan), *_crowded(plan), *_uneven(plan), *(_outside(plan) if mode == EXECUTED else ())):
         raise MisuseError(f"{plan.file}: {remark}")
 
 
@@ -166,6 +183,15 @@ def _misled(plan: Plan) -> Iterator[Remark]:
         one, other = mixed
         text = f"'{one}' uses scratch that '{other}' ({other.path}) has packets in, whose offsets are doubled"
         yield Remark(one.path, text)
+
+
+def _outside(plan: Plan) -> Iterator[Remark]:
+    """Yield what the executor copies from or to outside of buffers, where that is not what the plan says."""
+    for op in plan.operations(pipelines=False):
+        for pair in zip(op.sources, op.targets, strict=False) if op.name in MOVES else ():
+            for span in as_executed(op, *pair):
+                if any(span.index + span.size > plan.gpus[r].chunks[span.buffer] for r in span.group or (span.rank,)):
+                    yield Remark(op.path, f"as executed, {op.name} is at {span}, which is out of range")
 
 
 def _crowded(plan: Plan) -> Iterator[Remark]:
@@ -284,7 +310,7 @@ def relied_on(plan: Plan) -> list[Remark]:
         if text and not any(remark.text == text for remark in found):
             found.append(Remark(op.path, text))
     pairing = Pairing(plan)
-    if any(pairing.acquirers(gpu.id, n) > 1 for gpu in plan.gpus for n in range(len(gpu.semaphores))):
+    if any(pairing.users("semaphore", gpu.id, n) > 1 for gpu in plan.gpus for n in range(len(gpu.semaphores))):
         found.append(Remark("", "the executor can lose a wake-up where two thread blocks acquire one semaphore"))
     return found
 

@@ -249,7 +249,7 @@ class _Decoder(json.JSONDecoder):
         def placed(s_and_end: tuple[str, int], *rest: Any) -> tuple[PlacedDict, int]:  # noqa: ANN401 - as json has them
             made, end = parse(s_and_end, *rest)
             found = PlacedDict(made)
-            found.at = s_and_end[1]
+            found.at = s_and_end[1] - 1
             return found, end
 
         self.parse_object = placed

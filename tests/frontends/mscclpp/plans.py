@@ -201,15 +201,21 @@ def allgather_switch(ranks):
     return plan
 
 
-def allgather_switch_packets(ranks):
-    """Make packets, store them to all scratch buffers through the switch, the own slot too, and unpack them."""
+def allgather_switch_packets(ranks, *, blocks=1):
+    """Make packets, store them to all scratch buffers through the switch, the own slot too, and unpack them.
+
+    Args:
+        ranks: P.
+        blocks: how many thread blocks share the work; with 2 one unpacks the own slot while the other stores to it.
+
+    """
     plan = Builder(ranks, "allgather", (1, ranks, ranks), protocol="LL", use_double_scratch_buffer=True,
                    groups=[("s", list(range(ranks)))])  # fmt: skip
     for gpu in range(ranks):
         plan.add(gpu, 0, "cpkt", [("i", 0, 1)], [("s", gpu, 1)])
         plan.add(gpu, 0, "gstorepkt", [("s", gpu, 1)], [("switch", 0, gpu, 1)], kind="switch")
         for owner in range(ranks):
-            plan.add(gpu, 0, "upkt", [("s", owner, 1)], [("o", owner, 1)])
+            plan.add(gpu, blocks - 1, "upkt", [("s", owner, 1)], [("o", owner, 1)])
     return plan
 
 
@@ -301,6 +307,7 @@ PLANS = {
     "reducescatter_max": partial(reducescatter_read, reduce="max"),
     "allgather_port_pws": partial(allgather_port, how="pws"),
     "allgather_port_pwsf": partial(allgather_port, how="pwsf"),
+    "allgather_switch_blocks": partial(allgather_switch_packets, blocks=2),
     "allgather_ring_port": partial(allgather_ring_packets, kind="port"),
     **{
         make.__name__: make
