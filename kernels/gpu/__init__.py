@@ -1,0 +1,1 @@
+"""How blocks of GPUs synchronise on words: signal pads, barriers on atomics, locks, queues; right and broken."""
