@@ -28,8 +28,10 @@ ORDINARY, THOROUGH = 25, 4_000
 KINDS = [(family, mode) for family in FAMILIES for mode in MODES]
 FLOORS = {"racy": 0.25, "clean": 0.3, "flagged": 0.1}
 """Shares of the programs: with fewer of a kind, the law would say little."""
-MOST_FALSE = {SYNCHRONISED: 0.0, FENCES: 0.001, ONE_SCOPE: 0.001, SCOPES: 0.03}
-"""Of the pairs that are said, how many may be none."""
+MOST_FALSE = {SYNCHRONISED: 0.0, FENCES: 0.001, ONE_SCOPE: 0.01, SCOPES: 0.03}
+"""Of the pairs that are said, how many may be none: where scopes differ, mostly beside real ones ..."""
+MOST_CALLED_RACY = {SYNCHRONISED: 0.0, FENCES: 0.001, ONE_SCOPE: 0.001, SCOPES: 0.01}
+"""... so that of the programs fewer are called racy and are not."""
 
 
 def test_the_law(
@@ -47,6 +49,7 @@ def test_the_law(
     for mode in MODES:
         of_mode = sum((count for (_, each), count in counts.items() if each == mode), Counter())
         assert of_mode["false"] <= MOST_FALSE[mode] * of_mode["pairs"], table(counts)
+        assert of_mode["called racy"] <= MOST_CALLED_RACY[mode] * of_mode["programs"], table(counts)
 
 
 RULES = {

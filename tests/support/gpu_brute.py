@@ -223,7 +223,7 @@ def _meeting(program: Program, state: State, actor: int) -> Iterator[State]:
         if any(state.at[other] != index or index == len(program.actors[other]) for other, index in parties.items()):
             return
         clocks, floors = ([each[other] for other in parties] for each in (state.clocks, state.floors))
-        known = [(tuple(map(max, *clocks)), tuple(map(max, *floors)))]
+        known = [(tuple(map(max, zip(*clocks, strict=True))), tuple(map(max, zip(*floors, strict=True))))]
     clock, floor = known[0]
     if any(late.index < clock[other] for other, lates in enumerate(state.late) if other != actor for late in lates):
         return
