@@ -1,0 +1,220 @@
+"""One program instance of a kernel: a stream of its rank, and what its accesses are there.
+
+Each access of the kernel is one operation of the machine, or one for each part of it that no box covers. An atomic on
+an integer is one on that word.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from asyncsim.frontends.triton.boxes import boxes
+from asyncsim.frontends.triton.space import refused
+from asyncsim.guest.host import blocking
+from asyncsim.trace.cells import AND, ATOMIC_ADD, MAX, MIN, OR, SET, XOR, Change
+
+if TYPE_CHECKING:
+    from asyncsim.frontends.triton.space import Place, Space
+    from asyncsim.machine.rank import Rank
+    from asyncsim.trace.region import Condition, Word
+
+Array = np.ndarray[Any, Any]
+
+SCOPES = {"cta": "block", "gpu": "rank", "sys": "world", "workgroup": "block", "agent": "rank", "system": "world"}
+"""Between whom a scope of Triton's, or of AMD's, orders."""
+_FETCHES = {
+    "add": ("fetch_add", ATOMIC_ADD), "xchg": ("exchange", SET), "and": ("fetch_and", AND), "or": ("fetch_or", OR),
+    "xor": ("fetch_xor", XOR), "min": ("fetch_min", MIN), "max": ("fetch_max", MAX),
+}  # fmt: skip
+_SEES = {"acq_rel": "acquire", "acquire": "acquire", "release": "relaxed", "relaxed": "relaxed"}
+_TELLS = {"acq_rel": "release", "acquire": "relaxed", "release": "release", "relaxed": "relaxed"}
+_COMPARED = {"==": "__eq__", "!=": "__ne__", ">=": "__ge__", "<=": "__le__"}
+
+
+@dataclass(slots=True)
+class Block:
+    """The program instance that runs.
+
+    Args:
+        rank: its stream.
+        space: what addresses mean.
+        index: its number, an axis.
+        grid: how many there are, an axis.
+
+    """
+
+    rank: Rank
+    space: Space
+    index: tuple[int, int, int]
+    grid: tuple[int, int, int]
+    unreleased: bool = False
+    """Whether threads have stored a tile since the last barrier of the block."""
+
+    def load(self, addresses: Array, mask: Array, dtype: np.dtype[Any]) -> Array:
+        """Load elements; where the mask is false there are zeros.
+
+        Args:
+            addresses: of any shape.
+            mask: booleans of that shape.
+            dtype: of the elements.
+
+        """
+        out = np.zeros(addresses.shape, dtype)
+        chosen = addresses[mask]
+        if not len(chosen):
+            return out
+        values = self.space.constants(chosen, dtype)
+        if values is None:
+            place = self.space.place(chosen, dtype, "a load")
+            places, order = np.unique(place.places, return_inverse=True)
+            found = np.empty(len(places), dtype)
+            for key, part, _ in boxes(places, place.view.shape):
+                found[part] = np.ravel(blocking(self.rank.load(place.region(key))))
+            values = found[order]
+        out[mask] = values
+        return out
+
+    def store(self, addresses: Array, values: Array, mask: Array) -> None:
+        """Store elements where the mask is true."""
+        chosen = addresses[mask]
+        if not len(chosen):
+            return
+        place = self.space.place(chosen, values.dtype, "a store")
+        self.space.written.add(place.number)
+        self.unreleased |= addresses.size > 1
+        last = values[mask][::-1]
+        places, first = np.unique(place.places[::-1], return_index=True)
+        tile = last[first]
+        for key, part, shape in boxes(places, place.view.shape):
+            blocking(self.rank.store(place.region(key), tile[part].reshape(shape)))
+
+    def add_floats(self, addresses: Array, values: Array, mask: Array) -> None:
+        """Add elements atomically; nothing comes back."""
+        chosen = addresses[mask]
+        if not len(chosen):
+            return
+        place = self.space.place(chosen, values.dtype, "an atomic add")
+        self.space.written.add(place.number)
+        places, order = np.unique(place.places, return_index=True)
+        if len(places) < len(chosen):
+            raise refused("an atomic add with one address twice in a tile of floats")
+        tile = values[mask][order]
+        for key, part, shape in boxes(places, place.view.shape):
+            blocking(self.rank.store(place.region(key), tile[part].reshape(shape), atomic="add"))
+
+    def word(self, address: int, dtype: np.dtype[Any], what: str) -> tuple[Place, Word]:
+        """Return the word at an address, to synchronise on.
+
+        Args:
+            address: of the word.
+            dtype: its integer type.
+            what: is done, for messages.
+
+        """
+        if dtype.kind not in "iu":
+            raise refused(f"{what} of {dtype}: only integers are words of synchronisation")
+        place = self.space.place(np.array([address], np.uint64), dtype, what)
+        return place, place.word(int(place.places[0]))
+
+    def update(
+        self,
+        how: str,
+        address: int,
+        value: Any,
+        sem: str,
+        scope: str,
+        *,
+        used: bool,
+    ) -> int:
+        """Change a word atomically, and return what it held; of no use: 0, which asks for nothing.
+
+        Args:
+            how: add, xchg, and, or, xor, min, max.
+            address: of the word.
+            value: a numpy integer.
+            sem: relaxed, acquire, release, acq_rel.
+            scope: cta, gpu, sys.
+            used: whether the kernel uses what comes back.
+
+        """
+        place, word = self.word(address, np.asarray(value).dtype, f"atomic {how}")
+        self.space.written.add(place.number)
+        fetch, update = _FETCHES[how]
+        if used:
+            operation = getattr(self.rank, fetch)(word, int(value), order=sem, scope=SCOPES[scope])
+            return int(blocking(operation))
+        order: Any = _TELLS[sem]
+        region: Any = SCOPES[scope]
+        blocking(self.rank.notify(word, int(value), update, order=order, scope=region))
+        return 0
+
+    def compare_exchange(
+        self,
+        address: int,
+        expected: Any,
+        value: Any,
+        sem: str,
+        scope: str,
+    ) -> int:
+        """Set a word if it holds `expected`; return what it held. With equal operands it only reads."""
+        if int(expected) == int(value):
+            return self.read(address, np.asarray(value).dtype, sem, scope)
+        place, word = self.word(address, np.asarray(value).dtype, "atomic cas")
+        self.space.written.add(place.number)
+        order: Any = sem
+        region: Any = SCOPES[scope]
+        operation = self.rank.compare_exchange(word, int(expected), int(value), order=order, scope=region)
+        return int(blocking(operation))
+
+    def read(self, address: int, dtype: np.dtype[Any], sem: str, scope: str) -> int:
+        """Return what a word holds, atomically."""
+        _, word = self.word(address, dtype, "an atomic load")
+        order: Any = _SEES[sem]
+        region: Any = SCOPES[scope]
+        return int(blocking(self.rank.read(word, order=order, scope=region)))
+
+    def await_word(
+        self, address: int, dtype: np.dtype[Any], compare: str, number: int, sem: str, scope: str,
+        *, then: int | None = None, value: bool = False,
+    ) -> int:  # fmt: skip
+        """Wait until a word compares so with a number; return what it held, or the number.
+
+        Args:
+            address: of the word.
+            dtype: its integer type.
+            compare: ==, !=, >=, <=.
+            number: what it is compared with.
+            sem: acquire, relaxed, …
+            scope: cta, gpu, sys.
+            then: what it is set to as the wait passes; None: it stays.
+            value: whether the exact value is needed.
+
+        """
+        place, word = self.word(address, dtype, "a wait")
+        condition: Condition = getattr(word, _COMPARED[compare])(number)
+        change = None if then is None else Change(SET, then)
+        if change is not None:
+            self.space.written.add(place.number)
+        order: Any = sem if change is not None else _SEES[sem]
+        region: Any = SCOPES[scope]
+        if value and compare != "==":
+            return int(blocking(self.rank.wait_value(condition, then=change, order=order, scope=region)))
+        blocking(self.rank.wait(condition, then=change, order=order, scope=region))
+        return number
+
+
+_present: ContextVar[Block] = ContextVar("block")
+
+
+def enter_block(block: Block) -> None:
+    """Let the hosted function that runs be a program instance."""
+    _present.set(block)
+
+
+def present_block() -> Block | None:
+    """Return the program instance that runs; None: none does."""
+    return _present.get(None)

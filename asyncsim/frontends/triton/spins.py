@@ -1,0 +1,210 @@
+"""Spin loops become waits: by their predicate, which is found by trying, not by their text.
+
+A loop that could be one is made into two functions of the names that it assigns: its test, and its body. One round is
+tried with the flag read as this and that number, and nothing written: what ends the loop says whether it waits for
+``== k``, ``!= k``, ``>= k`` or ``<= k``, and what the round would write then is what the wait does to the word. If it
+reads plainly, the machine polls the data instead. A loop that is neither runs as it is written.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from asyncsim.frontends.triton.block import present_block
+from asyncsim.frontends.triton.boxes import boxes
+from asyncsim.frontends.triton.trial import Access, Trial, trying
+from asyncsim.guest.host import blocking
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from asyncsim.frontends.triton.block import Block
+
+Names = tuple[Any, ...]
+SPIN = "_asyncsim_spin"
+
+
+class Spins(ast.NodeTransformer):
+    """Rewrites the loops of a kernel that could be spins."""
+
+    def __init__(self) -> None:
+        self._made = 0
+
+    def visit_While(self, node: ast.While) -> Any:
+        """Make a call of a loop that has a call in it, and whose body only assigns, calls or passes."""
+        self.generic_visit(node)
+        plain = all(isinstance(each, ast.Pass | ast.Expr | ast.Assign | ast.AugAssign) for each in node.body)
+        names: list[str] = []
+        for each in node.body:
+            targets = each.targets if isinstance(each, ast.Assign) else []
+            targets = [each.target] if isinstance(each, ast.AugAssign) else targets
+            for target in targets:
+                if not isinstance(target, ast.Name):
+                    return node
+                names += [target.id] * (target.id not in names)
+        calls = any(isinstance(part, ast.Call) for part in ast.walk(node))
+        return self._call(node, names) if plain and calls and not node.orelse else node
+
+    def _call(self, node: ast.While, names: list[str]) -> list[ast.stmt]:
+        self._made += 1
+        test, body = f"_test_{self._made}", f"_body_{self._made}"
+        given = ", ".join(names)
+        there = "".join(f"locals().get({name!r}), " for name in names)
+        ends = f"({given},)" if names else "()"
+        source = (
+            f"def {test}({given}):\n  return 0\n"
+            f"def {body}({given}):\n  return {ends}\n"
+            f"{ends if names else '_'} = {SPIN}({test}, {body}, ({there}))\n"
+        )
+        made = ast.parse(source).body
+        testing, acting = made[0], made[1]
+        assert isinstance(testing, ast.FunctionDef)  # noqa: S101 - for the type checker
+        assert isinstance(acting, ast.FunctionDef)  # noqa: S101
+        testing.body = [ast.Return(node.test)]
+        acting.body = [*node.body, *acting.body]
+        for each in made:
+            for part in ast.walk(each):
+                if not hasattr(part, "lineno") or part in (testing, acting):
+                    ast.copy_location(part, node)
+        for each in (made[2], acting.body[-1], testing, acting):
+            for part in ast.walk(each) if each in (made[2], acting.body[-1]) else [each]:
+                ast.copy_location(part, node)
+        return made
+
+
+def spin(test: Callable[..., Any], body: Callable[..., Names], names: Names) -> Names:
+    """Run a loop: as a wait if it is one.
+
+    Args:
+        test: takes the names, says whether the loop goes on.
+        body: takes them, returns them as they are after a round.
+        names: what they are before the loop; None where nothing is.
+
+    """
+    block = present_block()
+    if block is None:
+        return _plainly(test, body, names)
+    first = _tried(block, lambda: test(*names))
+    if first.accesses:
+        awaited = _await(block, lambda: (names, test(*names))) if not _body_acts(block, body, names) else None
+        return _plainly(test, body, names) if awaited is None else names
+    if not test(*names):
+        return names
+
+    def turn() -> tuple[Names, Any]:
+        after = body(*names)
+        return after, test(*after)
+
+    awaited = _await(block, turn)
+    return _plainly(test, body, names) if awaited is None else awaited
+
+
+def _plainly(test: Callable[..., Any], body: Callable[..., Names], names: Names) -> Names:
+    while test(*names):
+        names = body(*names)
+    return names
+
+
+def _tried(block: Block, act: Callable[[], Any], value: Any = 0) -> Trial:
+    trial = Trial(block, value)
+    with trying(trial):
+        act()
+    return trial
+
+
+def _body_acts(block: Block, body: Callable[..., Names], names: Names) -> bool:
+    return bool(_tried(block, lambda: body(*names)).accesses)
+
+
+class _Round:
+    """What a round did, by the value that it read."""
+
+    def __init__(self, block: Block, turn: Callable[[], tuple[Names, Any]], value: Any) -> None:
+        self.trial = Trial(block, value)
+        with trying(self.trial):
+            self.names, goes_on = turn()
+            self.ends = not bool(goes_on)
+
+
+def _await(block: Block, turn: Callable[[], tuple[Names, Any]]) -> Names | None:
+    """Wait for what ends a loop, and return the names after it; None: it is no wait."""
+    first = _Round(block, turn, 0)
+    if len(first.trial.accesses) != 1:
+        return None
+    access = first.trial.accesses[0]
+    if access.kind == "load":
+        return _poll(block, turn, access)
+    if len(access.addresses) != 1 or access.kind == "store" or access.dtype.kind not in "iu":
+        return None
+    rounds = _rounds(block, turn, first, access)
+    if rounds is None:
+        return None
+    found = _predicate({value: made.ends for value, made in rounds.items()})
+    writes = {made.trial.accesses[0].new for made in rounds.values() if made.ends}
+    if found is None or len(writes) != 1:
+        return None
+    (then,) = writes
+    held = block.await_word(
+        access.addresses[0], access.dtype, *found, access.sem, access.scope, then=then, value=bool(first.names)
+    )
+    return _Round(block, turn, held).names
+
+
+def _rounds(
+    block: Block, turn: Callable[[], tuple[Names, Any]], first: _Round, access: Access
+) -> dict[int, _Round] | None:
+    """Try a round with every number that matters; None: it looks elsewhere then, or writes and goes on."""
+    info = np.iinfo(access.dtype)
+    tried: dict[int, _Round] = {}
+    wanted = {0, 1, 2, int(info.min), int(info.max), int(info.max) // 2 + 1}
+    while wanted - tried.keys():
+        for value in sorted(wanted - tried.keys()):
+            made = first if value == 0 else _Round(block, turn, value)
+            accesses = made.trial.accesses
+            if len(accesses) != 1 or accesses[0].place != access.place:
+                return None
+            if not made.ends and accesses[0].new is not None:
+                return None
+            tried[value] = made
+            near = {number + step for number in made.trial.operands - {value} for step in (-1, 0, 1)}
+            wanted |= {number for number in near if info.min <= number <= info.max and len(tried) < _MOST_TRIES}
+    return tried
+
+
+_MOST_TRIES = 64
+
+
+def _predicate(ends: dict[int, bool]) -> tuple[str, int] | None:
+    """Return the comparison that is true of just those numbers that end a loop."""
+    numbers = sorted(ends)
+    good = [number for number in numbers if ends[number]]
+    bad = [number for number in numbers if not ends[number]]
+    if not good or not bad:
+        return None
+    if len(good) == 1:
+        return "==", good[0]
+    if len(bad) == 1:
+        return "!=", bad[0]
+    if good == numbers[-len(good) :]:
+        return ">=", good[0]
+    return ("<=", good[-1]) if good == numbers[: len(good)] else None
+
+
+def _poll(block: Block, turn: Callable[[], tuple[Names, Any]], access: Access) -> Names | None:
+    """Poll data that a loop reads plainly until it would end."""
+    places = np.array(access.addresses, np.uint64)
+    place = block.space.place(places, access.dtype, "a load")
+    order = np.argsort(place.places)
+    found = list(boxes(place.places[order], place.view.shape))
+    if len(found) != 1 or len(np.unique(place.places)) < len(places):
+        return None
+    back = np.argsort(order)
+
+    def ends(tile: Any) -> bool:
+        return _Round(block, turn, np.ravel(tile)[back]).ends
+
+    tile = blocking(block.rank.poll(place.region(found[0][0]), ends))
+    return _Round(block, turn, np.ravel(tile)[back]).names
