@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 MODEL = "gpu"
 """The memory model of GPUs, which Triton kernels are judged under."""
 SHRINK_STEPS = 3_000
+BUDGET = 400
 _MOST_TRIES = 200
 
 
@@ -131,7 +132,7 @@ def judge(
     memory: str = MODEL,
     seed: int = 0,
     shrinking: int = SHRINK_STEPS,
-    budget: int | None = None,
+    budget: int = BUDGET,
     progress: Callable[[Progress], None] | None = None,
     save: Path | None = None,
     **fields: Any,
@@ -145,7 +146,7 @@ def judge(
         memory: the memory model.
         seed: of the inputs.
         shrinking: how many steps it may cost to shrink one witness; steps of a kernel that is interpreted are slow.
-        budget: as for `asyncsim.check`.
+        budget: how many executions an exhaustive exploration may take, if one run does not decide.
         progress: likewise.
         save: likewise.
         fields: as for `kernel_of`.
