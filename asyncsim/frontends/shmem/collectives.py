@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from asyncsim.guest.places import Array
-    from asyncsim.machine.rank import Rank
 
 _FOLDS: Mapping[str, Any] = {
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "max": np.maximum, "min": np.minimum,
@@ -42,7 +41,10 @@ class _Call:
         self.start = self.into.offset(target)
         self.block = self.own.symmetric(what, "source", source)
         self.own.collective(what, self.team.key, dtype=target.dtype.name, **facts)
-        self.cells, self.base, self.number = self.own.round(self.team.key)
+
+    def begin(self) -> None:
+        """Come to the cells of a round."""
+        self.cells, self.base, _ = self.own.round(self.team.key)
 
     def check_room(self, size: int, array: Array, name: str) -> None:
         """Refuse more elements than an array has."""
@@ -86,19 +88,8 @@ class _Call:
 
     def exchange(self, value: Any) -> list[Any]:
         """Hand a value to all members, and return theirs."""
-        own, key = self.own, (self.team.key, self.number)
-        own.mail[key, own.me] = value
-        others = [pe for pe in self.members if pe != own.me]
-        cells, base = self.cells, self.base
-
-        async def meet(rank: Rank) -> None:
-            await rank.notify_all([cells.at(pe)[base + own.me] for pe in others], 1, order="relaxed")
-            await rank.wait_all([cells[base + pe] >= 1 for pe in others])
-
-        own.do(meet(own.rank))
-        found = [own.mail[key, pe] for pe in self.members]
-        self.cells, self.base, self.number = own.round(self.team.key)
-        return found
+        found = self.own.hand(self.team.key, value, to=self.members, of=self.members)
+        return [found[pe] for pe in self.members]
 
 
 @answers
@@ -128,6 +119,7 @@ def broadcast(target: Any, source: Any, root: int, size: int | None = None, team
     if not 0 <= root < len(call.members):
         raise MisuseError(f"broadcast: there is no PE {root} in a team of {len(call.members)}")
     count = common_size("broadcast", target, source, size)
+    call.begin()
     if call.place != root:
         call.wait_for([root])
         return
@@ -143,6 +135,7 @@ def collect(target: Any, source: Any, size: int | None = None, team: Team | None
     count = source.size if size is None else int(size)
     call.check_room(count, source, "source")
     sizes = call.exchange(count)
+    call.begin()
     call.check_room(sum(sizes), target, "target")
     tile = call.values(0, count)
     for place in range(len(call.members)):
@@ -157,6 +150,7 @@ def fcollect(target: Any, source: Any, size: int | None = None, team: Team | Non
     call = _Call("fcollect", target, source, team, size=count)
     call.check_room(count, source, "source")
     call.check_room(count * len(call.members), target, "target")
+    call.begin()
     tile = call.values(0, count)
     for place in range(len(call.members)):
         call.write(place, tile, call.place * count)
@@ -184,6 +178,7 @@ def _alltoall(what: str, target: Any, source: Any, tst: int, sst: int, size: int
             raise MisuseError(f"{what}: the arrays have not the same number of elements for each of {members} PEs")
     common_size(what, target, source, size * members, tst, sst)
     call = _Call(what, target, source, team, size=size)
+    call.begin()
     for place in range(members):
         tile = call.values(place * size * sst, size, sst)
         call.write(place, tile, call.place * size * tst, tst)

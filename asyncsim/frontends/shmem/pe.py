@@ -8,19 +8,16 @@ import numpy as np
 
 from asyncsim.guest.layout import Wanted
 from asyncsim.guest.line import present_line
-from asyncsim.guest.memory import Memory, process
+from asyncsim.guest.memory import process
+from asyncsim.guest.party import WORLD, Party
 from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Hashable, Sequence
+    from collections.abc import Callable, Coroutine, Hashable
 
     from asyncsim.guest.places import Array, Block
     from asyncsim.machine.rank import Rank
     from asyncsim.trace.region import Region
-
-_ROUNDS = 8
-"""Collectives come to new cells; so many are declared at a time."""
-WORLD = "world"
 
 
 class Context(Protocol):
@@ -35,11 +32,10 @@ class Context(Protocol):
         """Complete what was issued on it, and end it."""
 
 
-class Pe(Memory):
+class Pe(Party):
     """One PE.
 
     Attributes:
-        mail: what PEs hand each other in a reduction, by team, round and PE; read after the signal that it is there.
         held: the locks that it holds, each with where it took it.
         contexts: those that are open.
         waiting: arrays that a non-blocking fetch gives a value after the next quiet, by context.
@@ -47,19 +43,11 @@ class Pe(Memory):
     """
 
     def __init__(self, rank: Rank, *given: Any, mail: dict[Any, Any]) -> None:
-        super().__init__(rank, *given)
-        self.mail = mail
+        super().__init__(rank, *given, mail=mail)
         self.held: dict[Hashable, str] = {}
         self.contexts: list[Context] = []
         self.waiting: list[tuple[Context | None, Array, Any, str]] = []
         self.finalised = False
-        self._counts: dict[Hashable, int] = {}
-
-    def next(self, key: Hashable) -> int:
-        """Return how often it was asked for this before."""
-        number = self._counts.get(key, 0)
-        self._counts[key] = number + 1
-        return number
 
     def finish(self) -> None:
         """Finalise, as every script does at its end: complete everything, and wait for all."""
@@ -186,35 +174,10 @@ class Pe(Memory):
         if team == WORLD:
             self.rank.collective(name, **facts)
 
-    def sync(self, team: Hashable = WORLD, members: Sequence[int] = ()) -> None:
-        """Meet: own stores are visible to the others then, and no put is complete.
-
-        Args:
-            team: what sets it apart from other teams.
-            members: its PEs; empty: all.
-
-        """
-        others = [pe for pe in members or range(self.size) if pe != self.me]
-        arrived = self.wanted(("sync", team), Wanted("sync", self.size, "int64", signal=True))
-        number = self.next(("sync", team)) + 1
-
-        async def meet(rank: Rank) -> None:
-            await rank.notify_all([arrived.at(pe)[self.me] for pe in others], 1, order="stores")
-            await rank.wait_all([arrived[pe] >= number for pe in others])
-
-        self.do(meet(self.rank))
-
     def barrier(self) -> None:
         """Complete everything on the default context, and meet."""
         self.quiet()
         self.sync()
-
-    def round(self, team: Hashable) -> tuple[Any, int, int]:
-        """Return the cells of a new round of a team's, where they begin, and the number of the round."""
-        number = self.next(("round", team))
-        count = (number // _ROUNDS + 1) * _ROUNDS * self.size
-        cells = self.wanted(("round", team), Wanted("arrived", count, "int64", signal=True))
-        return cells, number * self.size, number
 
     def make_symmetric(self, count: int, dtype: np.dtype[Any], *, cleared: bool) -> Block:
         """Allocate on all PEs, and wait for all.

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.frontends.shmem.pe import WORLD, present_pe
+from asyncsim.frontends.shmem.pe import present_pe
 from asyncsim.guest.answers import answers
 from asyncsim.guest.host import blocking, hosted
 from asyncsim.guest.line import at_line, present_line
+from asyncsim.guest.party import WORLD
 from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
