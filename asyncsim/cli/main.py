@@ -37,6 +37,7 @@ COMMANDS = {
     "list": "list:list_command",
     "lower": "lower:lower_command",
     "mscclpp": "mscclpp:mscclpp_command",
+    "mpirun": "onesided:mpirun_command",
     "pypto": "pypto:pypto_command",
     "record": "record:record_command",
     "replay": "replay:replay_command",

@@ -17,6 +17,7 @@ from asyncsim.cli.judge import coloured, width
 from asyncsim.cli.options import Whole
 from asyncsim.cli.outputs import check_outputs
 from asyncsim.cli.progress import progress_bar
+from asyncsim.frontends.mpi.module import script as mpi_script
 from asyncsim.frontends.shmem.module import script as shmem_script
 from asyncsim.machine.case import Case
 from asyncsim.schedulers.table import make
@@ -129,5 +130,22 @@ shmemrun_command = _command(
     Examples:
         asyncsim shmemrun -n 4 halo.py
         asyncsim shmemrun -n 2 --budget 20000 lock.py
+    """,
+)
+mpirun_command = _command(
+    "mpirun",
+    mpi_script,
+    """Run a script of mpi4py that uses windows as it is, then prove or refute that it synchronises as MPI asks.
+
+    The script prints what it prints in one run. Then it is judged whole: puts, gets and accumulates in their epochs,
+    locks, messages, and what it reads and writes in place in arrays that are exposed. Any race refutes.
+
+    The exit status is 0 if nothing was found, 1 if the script is refuted, or fails; 2 for wrong use, such as an
+    access outside of an epoch, and for what is not followed.
+
+    \b
+    Examples:
+        asyncsim mpirun -n 4 stencil.py
+        asyncsim mpirun -n 2 --budget 20000 counter.py
     """,
 )

@@ -145,6 +145,8 @@ def call(function: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - 
     own = present()
     if own is None or _keeps_count(function):
         return function(*args, **kwargs)
+    args = tuple(_shown(each) for each in args)
+    kwargs = {key: _shown(each) for key, each in kwargs.items()}
     name = getattr(function, "__name__", "")
     home = getattr(function, "__self__", None)
     handed = [each for each in (home, *args, *kwargs.values()) if each is not None]
@@ -170,6 +172,15 @@ def call(function: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - 
             name, f"{name} is handed memory that others reach; it is taken to read all of it, and to write what changes"
         )
     return result
+
+
+def _shown(value: Any) -> Any:  # noqa: ANN401 - the author's
+    """Return the memory of a window where a buffer may be meant; all else as it is."""
+    return (
+        value.tomemory()
+        if type(value).__module__.startswith("asyncsim.frontends.") and hasattr(value, "tomemory")
+        else value
+    )
 
 
 def _keeps_count(function: Any) -> bool:  # noqa: ANN401 - whatever is called

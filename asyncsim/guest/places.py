@@ -121,6 +121,11 @@ class Places:
         self._starts.insert(at, block.start)
         self._blocks.insert(at, block)
 
+    def remove(self, block: Block) -> None:
+        """Let a block be found no more."""
+        at = self._blocks.index(block)
+        del self._starts[at], self._blocks[at]
+
     def find(self, array: object) -> Block | None:
         """Return the block that an array lies in; None for all else."""
         if not self._blocks or not isinstance(array, np.ndarray) or not array.size:
