@@ -73,7 +73,7 @@ def mscclpp_command(  # noqa: PLR0913 - one argument an option
     audit: bool,
     recorded: str | None,
 ) -> None:
-    """Prove or refute execution plans of MSCCL++, as the executor runs them.
+    """Prove or refute execution plans of MSCCL++ (or MSCCL's algorithms in XML), as the executor runs them.
 
     A plan is launched twice, three times if it has two halves of scratch; several plans are launched one after the
     other, on one scratch if they share it. Nothing meets between launches but what the plans themselves do. Each

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from asyncsim.frontends.mscclpp.layout import Context, Layout
+from asyncsim.frontends.mscclpp.msccl import FifoThread
 from asyncsim.frontends.mscclpp.operations import Entry, Launch, State, Thread
 from asyncsim.frontends.mscclpp.pairing import MEANT, Pairing, check_plan, check_size
 from asyncsim.frontends.mscclpp.plan import INPUT, OUTPUT, PORT, REDUCTIONS, flat
@@ -242,7 +243,15 @@ class _Running:
         await standing(place, 0)(_Given(start_proxies()))
         for number, context in enumerate(self.contexts):
             gpu = context.plan.gpus[rank.id]
-            launch = Launch(context, self.layout, self.pairings[id(context)], state, number, self.launches.mode)
+            launch = Launch(
+                context,
+                self.layout,
+                self.pairings[id(context)],
+                state,
+                number,
+                self.launches.mode,
+                self.contexts[:number].count(context),
+            )
             with rank.phase(f"launch {number + 1}, the caller writes the input"):
                 await standing(place, 1)(_Given(self._write(rank, launch, x[number])))
             with rank.phase(f"launch {number + 1}"):
@@ -288,7 +297,8 @@ class _Running:
             yield rank.join(stream)
 
     async def _thread(self, rank: Rank, launch: Launch, listed: Sequence[Operation], lane: int, lanes: int) -> None:
-        thread = Thread(rank, launch, lane, lanes, self.launches.late)
+        kind = Thread if launch.context.plan.fifos is None else FifoThread
+        thread = kind(rank, launch, lane, lanes, self.launches.late)
         for op, unit in self._rounds(launch.context, listed):
             thread.unit = unit
             with rank.phase(f"{op.where}: {op.name}"):

@@ -96,7 +96,7 @@ class Layout:
         self.contexts = contexts
         plans = [context.plan for context in contexts]
         self.lanes = {
-            (plan.file, gpu.id, number): 2 if needs_two_threads(listed) else 1
+            (plan.file, gpu.id, number): 2 if plan.fifos is None and needs_two_threads(listed) else 1
             for plan in plans for gpu in plan.gpus for number, listed in gpu.blocks.items()
         }  # fmt: skip
         operations = [op for plan in plans for op in plan.operations()]
@@ -133,6 +133,13 @@ class Layout:
                 made.append(Signal(f"flags{name.removeprefix('scratch')}", (chunks * 2 * self.parts * self.columns,)))
         for context in self.contexts:
             gpus = context.plan.gpus
+            if (fifos := context.plan.fifos) is not None:
+                ends = len(gpus) * fifos.channels
+                made.append(Window(f"fifo{context.suffix}", (ends * fifos.slots * fifos.most * self.rows, 2), np.int32))
+                made += [Signal(name + context.suffix, (ends,)) for name in ("tail", "head")]
+                blocks = max(number for gpu in gpus for number in gpu.blocks) + 1
+                made.append(Signal(f"done{context.suffix}", (blocks,)))
+                continue
             for kind in (MEMORY, PORT):
                 most = max(len(gpu.peers[kind]) for gpu in gpus)
                 names = [kind] if kind == MEMORY else [kind, "fifo", "flushed"]

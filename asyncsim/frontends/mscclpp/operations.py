@@ -89,6 +89,7 @@ class Launch:
         state: of the rank.
         number: from 0.
         mode: `MEANT` or `EXECUTED`.
+        nth: how often its context was launched before.
         barriers: of thread blocks, by number.
         nops: at which the two threads of a block meet, by block.
 
@@ -100,6 +101,7 @@ class Launch:
     state: State
     number: int
     mode: str
+    nth: int = 0
     barriers: dict[int, StreamBarrier] = field(default_factory=dict)
     nops: dict[int, StreamBarrier] = field(default_factory=dict)
 

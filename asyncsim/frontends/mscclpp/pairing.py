@@ -178,7 +178,7 @@ def _misled(plan: Plan) -> Iterator[Remark]:
             peer = plan.gpus[op.gpu].peers[op.channel][channel]
             if span.rank != peer:
                 yield Remark(op.path, f"port channel {channel} leads to gpu {peer}, the target is {span}")
-    mixed = mixed_scratch(plan)
+    mixed = mixed_scratch(plan) if plan.fifos is None else None
     if mixed is not None:
         one, other = mixed
         text = f"'{one}' uses scratch that '{other}' ({other.path}) has packets in, whose offsets are doubled"

@@ -6,7 +6,7 @@ Source: MSCCL++ 0.9, the plans that its DSL prints and its executor loads.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.trace.errors import MisuseError
@@ -182,6 +182,28 @@ class Gpu:
     blocks: dict[int, tuple[Operation, ...]]
 
 
+@dataclass(slots=True, eq=False)
+class Fifos:
+    """The connections of an algorithm of MSCCL, and what its steps wait for besides.
+
+    Args:
+        channels: how many there are between two gpus.
+        slots: of a connection.
+        most: chunks that a slot has room for.
+        ends: by gpu and thread block: the gpu it sends to, the one it receives from (-1: none), the channel.
+        needs: by gpu, thread block and step: the thread blocks and steps that have to be done before.
+        posts: by gpu and thread block: the steps that say when they are done.
+
+    """
+
+    channels: int
+    slots: int = 4
+    most: int = 1
+    ends: dict[tuple[int, int], tuple[int, int, int]] = field(default_factory=dict)
+    needs: dict[tuple[int, int, int], tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    posts: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """An execution plan.
@@ -192,6 +214,7 @@ class Plan:
         in_place, reuse, double: the buffers overlap; its scratch is shared; it has two halves, used in turn.
         gpus: by rank.
         tree: the JSON that it was read from, for edits.
+        fifos: of an algorithm of MSCCL.
 
     """
 
@@ -203,6 +226,7 @@ class Plan:
     double: bool
     gpus: tuple[Gpu, ...]
     tree: dict[str, Any]
+    fifos: Fifos | None = None
 
     @property
     def ranks(self) -> int:

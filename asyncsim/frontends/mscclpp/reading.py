@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from asyncsim.frontends.mscclpp.msccl import parse_algorithm
 from asyncsim.frontends.mscclpp.plan import (
     COLLECTIVES,
     INPUT,
@@ -83,7 +84,7 @@ def load_plan(file: str | Path) -> Plan:
     """Return the plan that a file holds.
 
     Args:
-        file: JSON, as the DSL of MSCCL++ prints it.
+        file: JSON, as the DSL of MSCCL++ prints it; or XML, an algorithm of MSCCL.
 
     Raises:
         MisuseError: it is no plan; the message has the place in the JSON.
@@ -94,7 +95,7 @@ def load_plan(file: str | Path) -> Plan:
         text = Path(file).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise MisuseError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    return parse_plan(text, str(file))
+    return parse_algorithm(text, str(file)) if Path(file).suffix == ".xml" else parse_plan(text, str(file))
 
 
 def parse_plan(text: str, file: str = "plan.json") -> Plan:

@@ -81,7 +81,7 @@ def repair(judged: Judged, *, memory: Sequence[str]) -> Repair | None:
 
     """
     plan = judged.launches.plans[0]
-    if len(set(judged.launches.plans)) > 1 or judged.verdict != REFUTED:
+    if len(set(judged.launches.plans)) > 1 or plan.fifos is not None or judged.verdict != REFUTED:
         return None
     edits: tuple[Edit, ...] = ()
     for _ in range(MOST_EDITS):
@@ -278,8 +278,8 @@ def superfluous(judged: Judged, *, memory: Sequence[str]) -> Iterator[Superfluou
 
     """
     plan = judged.launches.plans[0]
-    if judged.verdict == REFUTED or len(set(judged.launches.plans)) > 1:
-        raise MisuseError(f"{plan.file}: an audit is of one plan that is not refuted")
+    if judged.verdict == REFUTED or len(set(judged.launches.plans)) > 1 or plan.fifos is not None:
+        raise MisuseError(f"{plan.file}: an audit is of one plan in JSON that is not refuted")
     for edit in _removals(plan):
         try:
             launches = replace(judged.launches, plans=(edit.apply(plan),) * len(judged.launches.plans))
