@@ -134,7 +134,8 @@ class _Hang:
         if op.kind in POLLING:
             return f"{who} polls {op.accesses[0].region}{line}, and {self._of_poll(place)}"
         if op.kind in QUIETING:
-            return f"{who} waits{line} until all that it wrote has landed, and something cannot land"
+            before = f" before its last {op.amount} copies" if op.amount else ""
+            return f"{who} waits{line} until all that it wrote{before} has landed, and something cannot land"
         return f"{who} stands{line} at '{op}', which cannot go on"
 
     def _of_cell(self, place: Place) -> str:

@@ -135,6 +135,8 @@ class _Issuer:
         """Landings since the last release or quiet, and that release: whoever needs all older ones needs these."""
         self._got: list[Place] = []
         """Landings of non-blocking gets since the last quiet that no release needs."""
+        self._awaited = 0
+        """The first operation of the stream that no quiet has awaited so far."""
         self._stores: list[Place] = []
         """Landings of stores since the last quiet."""
         self._places: dict[int, list[tuple[Place, Op, Op]]] = defaultdict(list)
@@ -152,7 +154,13 @@ class _Issuer:
                     if landings:
                         self._before_fence[destination] = landings
                 self._now = defaultdict(list)
+            elif op.kind in QUIETING and op.amount:
+                end = self._streams.awaited_to((self._number, index))
+                for at in range(self._awaited, end):
+                    self._edges[self._number, index] += self._landings_of((self._number, at))
+                self._awaited = max(self._awaited, end)
             elif op.kind in QUIETING:
+                self._awaited = index
                 self._edges[self._number, index] += self._unordered + self._got
                 self._unordered, self._got, self._stores = [], [], []
             elif op.kind in WAITING and op.consume and op.cell is not None and self._model.place_order:
@@ -160,6 +168,9 @@ class _Issuer:
                     place for place, other, _ in self._places[-1 - op.cell.slot] if other.how == SET
                 ]
             self._issue((self._number, index), op)
+
+    def _landings_of(self, issue: Place) -> list[Place]:
+        return [(wire, len(self._streams.events[wire]) - 1) for wire in self._wires.get(issue, ())]
 
     def _issue(self, issue: Place, op: Op) -> None:
         landings: list[Place] = []

@@ -15,7 +15,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, islice
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from asyncsim.analysis.updates import change_in, direction_of
 from asyncsim.trace.cells import ADDING, APPLY, SET, XOR
 from asyncsim.trace.event import DEADLOCK
 from asyncsim.trace.kinds import EXCHANGING, NOTIFYING, QUEUED, QUIETING, SIGNALLING, TESTING, WAITING
-from asyncsim.trace.landing import index_of
+from asyncsim.trace.landing import awaits_to, index_of, is_counted
 from asyncsim.trace.late import model_of
 
 if TYPE_CHECKING:
@@ -215,7 +215,8 @@ class Streams:
         """Of a wire, the operation whose landing it carries; None for a task."""
         self.tasks = self.issuer.count(None)
         """How many tasks there are: the first so many actors, before all wires."""
-        self._quiets: list[list[int]] = [[] for _ in self.actors]
+        self._quiets: list[list[tuple[int, int]]] = [[] for _ in self.actors]
+        """By actor, what its quiets await, and which await it: (the first operation that it does not, the quiet)."""
         self.events: list[list[Event]] = [[] for _ in self.actors]
         self.histories: dict[int, History] = {}
         self._epochs = 0
@@ -270,7 +271,7 @@ class Streams:
     def relation(self, wait: Place, change: Place) -> str:
         """Say what a change of a cell is to a wait: "sure", "after" it, or "free" to come at any time.
 
-        Own changes before the wait are sure if they are immediate, forwarded, or completed by a quiet. What is
+        Own changes before the wait are sure if they are immediate, forwarded, or awaited by a quiet. What is
         queued behind a copy is not forwarded.
 
         Args:
@@ -287,8 +288,15 @@ class Streams:
         if self.issuer[change[0]] is None or (self.model.forwarding and not self.is_queued(change[0])):
             return "sure"
         quiets = self._quiets[actor]
-        place = bisect_left(quiets, at)
-        return "sure" if place < len(quiets) and quiets[place] < index else "free"
+        place = bisect_left(quiets, (at + 1, 0))
+        return "sure" if place < len(quiets) and quiets[place][1] < index else "free"
+
+    def awaited_to(self, quiet: Place) -> int:
+        """Return the index of the first operation of its actor that a quiet does not await."""
+        actor, index = quiet
+        most, stream = self.event(quiet).op.amount, self.events[actor]
+        copies = (at for at in range(index - 1, -1, -1) if is_counted(stream[at].op))
+        return awaits_to(index, most, [*islice(copies, most)][::-1])
 
     def is_queued(self, actor: int) -> bool:
         """Say whether an actor is a wire with a signal that comes behind a copy."""
@@ -305,7 +313,9 @@ class Streams:
         place = (number, len(stream))
         stream.append(event)
         if op.kind in QUIETING:
-            self._quiets[number].append(place[1])
+            quiets, end = self._quiets[number], self.awaited_to(place)
+            if not quiets or quiets[-1][0] < end:  # else the last one awaited as much
+                quiets.append((end, place[1]))
         if op.cell is None or (op.deferred and op.kind in SIGNALLING):
             return
         history = self._history(op.cell)

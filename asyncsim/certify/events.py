@@ -112,7 +112,7 @@ class Program:
     Attributes:
         actors: how many of the threads are actors.
         signals: the landings at a cell, by actor and cell, in the order of issue.
-        quiets: the indexes of each actor's quiets.
+        quiets: of each actor's quiets the index of the first operation that they do not await, and their own.
         rank_quiets: the quiets of whole ranks.
         awaited: the cells that some wait is on.
 
@@ -134,7 +134,7 @@ class Program:
         self.actors = len(streams)
         self.threads: list[list[Event]] = [[] for _ in streams]
         self.signals: dict[tuple[int, int], list[Event]] = defaultdict(list)
-        self.quiets: list[list[int]] = [[] for _ in streams]
+        self.quiets: list[list[tuple[int, int]]] = [[] for _ in streams]
         self.rank_quiets: list[Event] = []
         self.awaited: set[int] = set()
         self._room = MOST
@@ -174,6 +174,10 @@ class _Walk:
         self.unordered: list[Event] = []
         self.got: list[Event] = []
         self.stored: list[Event] = []
+        self.landings: list[Event] = []
+        """All landings that no quiet has awaited so far."""
+        self.counted: list[int] = []
+        """The copies that a quiet may leave pending: puts, and non-blocking gets."""
         self.data: dict[int, list[tuple[Event, Access]]] = defaultdict(list)
         self.now: dict[int, list[Event]] = defaultdict(list)
         self.fenced: dict[int, list[Event]] = {}
@@ -208,11 +212,12 @@ class _Walk:
                 event.update, event.change = op["update"], op.get("operand", 0)
             return
         landings = self._copy(event, accesses, late=op.get("late", False)) if accesses else []
-        if kind in STORES or any(access.eyes == OWN for access in event.accesses):
-            self.stored += landings
+        self.stored += landings if kind in STORES or any(one.eyes == OWN for one in event.accesses) else []
         if kind in SIGNALLING:
             landings.append(self._signal(event, landings, op))
             event.cell = -1
+        self.landings += landings
+        self.counted += [event.index] if kind in PUTS or (kind == "get" and op.get("late")) else []
         for landing in landings:
             (self.got if is_get(landing) and not program.forwarding else self.unordered).append(landing)
 
@@ -222,11 +227,13 @@ class _Walk:
             event.update, event.change = ADDS, -event.amount
             if program.late and program.place_order:  # it acts at once, and must not overtake
                 program.need(event, [other for other in program.signals[self.number, event.cell] if other.sets])
+        elif event.kind == "quiet" and event.amount:
+            self._await(event)
         elif event.kind == "quiet":
             program.need(event, self.unordered + self.got)
-            self.unordered, self.got, self.stored = [], [], []
+            self.unordered, self.got, self.stored, self.landings = [], [], [], []
             self.copies, self.copied, self.fenced_copied = set(), set(), set()
-            program.quiets[self.number].append(event.index)
+            program.quiets[self.number].append((event.index, event.index))
             if op.get("link"):
                 program.rank_quiets.append(event)
         elif event.kind == "fence":
@@ -234,6 +241,17 @@ class _Walk:
             self.fenced_copied |= self.copied
             self.copied = set()
             self.now = defaultdict(list)
+
+    def _await(self, quiet: Event) -> None:
+        """Let a quiet come after what was issued before the first of its actor's last copies, so many of them."""
+        program = self.program
+        end = (*self.counted[-quiet.amount :], quiet.index)[0]
+        program.spend(len(self.landings))
+        awaited = [landing for landing in self.landings if landing.issue is not None and landing.issue.index < end]
+        program.need(quiet, awaited)
+        del self.landings[: len(awaited)]
+        quiets = program.quiets[self.number]
+        quiets.append((max(end, quiets[-1][0] if quiets else 0), quiet.index))
 
     def _access(self, window: int, mode: str, ends: list[int]) -> Access:
         program = self.program
@@ -353,6 +371,7 @@ def _makes_sense(op: dict[str, Any], modes: list[str]) -> bool:
     known = tuple(UPDATES) if kind in (*SIGNALLING, ATOMIC) else COMPARISONS if kind in COMPARING else ("",)
     placed = (how != "" or kind == "read") == (op.get("cell", -1) >= 0) and (kind == "wait" or not op.get("consume"))
     fits = fits and how in known and placed and linked and (link != AFTER_STORES or op.get("relaxed", False))
+    fits = fits and (kind != "quiet" or 0 <= op.get("amount", 0) < (1 if link else LARGEST))
     return fits and _updates_fit(op)
 
 

@@ -90,7 +90,7 @@ class Proof:
     def relation(self, wait: Event, change: Event) -> str:
         """Say what a change of its cell is to a wait: "sure", "after" it, or "free" to come at any time.
 
-        Own changes before the wait are sure if they act at once, are forwarded, or a quiet completed them. What is
+        Own changes before the wait are sure if they act at once, are forwarded, or a quiet awaited them. What is
         queued behind a copy is not forwarded.
         """
         issue = change.issue or change
@@ -99,8 +99,8 @@ class Proof:
         if issue.index >= wait.index:
             return "after"
         quiets = self.program.quiets[wait.thread]
-        at = bisect_left(quiets, issue.index)
-        quiet = at < len(quiets) and quiets[at] < wait.index
+        at = bisect_left(quiets, (issue.index + 1, 0))
+        quiet = at < len(quiets) and quiets[at][1] < wait.index
         forwarded = self.program.forwarding and not change.queued
         return "sure" if change.issue is None or forwarded or quiet else "free"
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from asyncsim.trace.cells import ATOMIC_ADD, UPDATES, Change, UpdateName
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.kinds import ACQ_REL, KINDS, RELEASE, SCOPES, WORLD
+from asyncsim.trace.kinds import ACQ_REL, KINDS, MOST_PENDING, RELEASE, SCOPES, WORLD
 from asyncsim.trace.region import WRITE, Cell, Condition, Region
 from asyncsim.trace.world import OutsideView, SignalView, WindowView
 
@@ -266,6 +266,26 @@ def put_of(  # noqa: PLR0913, PLR0917 - what a put is given, and who puts
         raise MisuseError(f"rank {rank}: {kind} from {source}; a put copies from an own region: window[...]")
     written = written_by(target, source) if atomic is None else atomic_of(rank, kind, target, atomic)
     return (*source.reads, *written), None
+
+
+def pending_of(rank: int, pending: Any, scope: str) -> int:  # noqa: ANN401 - whatever an author passes
+    """Return how many copies a quiet may leave pending.
+
+    Args:
+        rank: whose quiet.
+        pending: an integer of Python's or numpy's, no boolean, from 0.
+        scope: "rank": of a whole rank, whose streams have no order in which one copy is the last.
+
+    Raises:
+        MisuseError: it is no such number, or goes with a whole rank.
+
+    """
+    number = -1 if isinstance(pending, bool) or not hasattr(pending, "__index__") else int(pending.__index__())
+    if not 0 <= number <= MOST_PENDING:
+        raise MisuseError(f"rank {rank}: quiet of pending={pending!r}; use a number of copies: 0, 1, …")
+    if number and scope == "rank":
+        raise MisuseError(f"rank {rank}: quiet of scope='rank' and pending={number}; the last copies are of one stream")
+    return number
 
 
 def written_by(target: Region, source: Region) -> tuple[Access]:

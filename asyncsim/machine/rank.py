@@ -19,6 +19,7 @@ from asyncsim.machine.arguments import (
     change_of,
     check_copy,
     no_region,
+    pending_of,
     put_of,
     said,
     shown,
@@ -249,13 +250,20 @@ class Rank(Signalling):
         yield SyncOp(self.actor, FENCE, call=self._number, order=ordered, scope=scoped)
 
     @operation
-    def quiet(self, *, scope: Literal["stream", "rank"] = "stream") -> _Operation[None]:
+    def quiet(self, *, scope: Literal["stream", "rank"] = "stream", pending: int = 0) -> _Operation[None]:
         """Wait until all outstanding writes and non-blocking gets of this stream have landed.
 
         Args:
             scope: "rank": those of all streams of the rank, as where its threads share one context of OpenSHMEM.
+            pending: of how many copies, the last ones that this stream issued, nothing is awaited, nor of what it
+                issued after the first of these; a ``cp.async.bulk.wait_group`` of PTX awaits so. Puts, puts with
+                signal and non-blocking gets count. It is no fence, and orders nothing that it does not await.
+
+        Raises:
+            MisuseError: there is no such `scope`, or `pending` is no number of copies, or goes with a whole rank.
 
         """
         if scope not in ("stream", "rank"):
             raise MisuseError(f"rank {self._home}: quiet of scope={scope!r}; use 'stream' or 'rank'")
-        yield Op(self.actor, QUIET, call=self._number, link=WHOLE_RANK if scope == "rank" else "")
+        most = pending_of(self._home, pending, scope)
+        yield Op(self.actor, QUIET, amount=most, call=self._number, link=WHOLE_RANK if scope == "rank" else "")

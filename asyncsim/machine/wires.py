@@ -29,10 +29,13 @@ from asyncsim.trace.landing import (
     QUIETED,
     Landing,
     Unquiet,
+    awaits_to,
     completes_first,
     covers,
     fetched_first,
     goes_first,
+    index_of,
+    is_counted,
     landings_of,
     same_place,
 )
@@ -40,7 +43,7 @@ from asyncsim.trace.op import Op
 from asyncsim.trace.region import READ, WRITE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from asyncsim.machine.memory import Deposit, Memory, Tile
     from asyncsim.trace.late import Model
@@ -99,6 +102,8 @@ class Wires:
         self._generation: dict[int, int] = {}
         self._unquiet: dict[int, Unquiet] = {}
         self._issued: dict[int, int] = {}
+        self._copies: dict[int, list[int]] = defaultdict(list)
+        """By actor, which of its operations were copies."""
         self._sequence = 0
 
     @property
@@ -110,7 +115,7 @@ class Wires:
         """Say whether a wait, poll or quiet can go on now, in the eyes of its actor."""
         own = self._pending.get(op.actor.order, ())
         if op.kind in QUIETING:
-            return not own and (op.link != WHOLE_RANK or not any(self._of_rank(op.actor.rank)))
+            return not self._awaited(op, own) and (op.link != WHOLE_RANK or not any(self._of_rank(op.actor.rank)))
         if op.kind in POLLING:
             return satisfied(op, self.peek(op))
         cell = op.cell
@@ -135,6 +140,8 @@ class Wires:
         if kind in READING:
             return self._view(op.accesses[0].region, op.actor)
         if kind in LATER:
+            if is_counted(op):
+                self._copies[op.actor.order].append(index)
             return self._issue(op, index)
         if op.cell is not None:
             if kind in CHANGING:
@@ -145,10 +152,18 @@ class Wires:
             if op.consume or op.update:
                 change_cell(self._memory, op, op.cell)
             return EFFECTS[kind](seen, op)[1]
-        if kind in FENCING or kind in QUIETING:
+        if kind in FENCING or (kind in QUIETING and not op.amount):
             self._generation[op.actor.order] = self._generation.get(op.actor.order, 0) + 1
             self._unquiet[op.actor.order] = self._unquiet.get(op.actor.order, QUIETED).after(op, ())
         return None
+
+    def _awaited(self, quiet: Op, own: Sequence[_Pending]) -> bool:
+        """Say whether something of its actor is under way that a quiet awaits."""
+        if not quiet.amount:
+            return bool(own)
+        actor = quiet.actor.order
+        end = awaits_to(self._issued.get(actor, 0), quiet.amount, self._copies[actor])
+        return any(index_of(pending.landing.actor.name) < end for pending in own)
 
     def arrive(self, op: Op) -> None:
         """A meeting completes nothing, so nothing is noted."""

@@ -30,6 +30,7 @@ from asyncsim.trace.kinds import (
     BOTH,
     KINDS,
     LOCAL,
+    MOST_PENDING,
     NONE,
     POLLING,
     QUEUED,
@@ -144,8 +145,8 @@ def _flagged(name: str, about: str) -> Field:
     return Field(name, FLAG, about, default=False, source=f"op.{name}", of=lambda row: name in row.flags)
 
 
-def _amount(name: str, kind: Type, about: str) -> Field:
-    return Field(name, kind, about, source="op.amount", of=lambda row: row.amount == name)
+def _amount(name: str, kind: Type, about: str, default: Any = REQUIRED) -> Field:  # noqa: ANN401
+    return Field(name, kind, about, default=default, source="op.amount", of=lambda row: row.amount == name)
 
 
 def _link(word: str | None, kind: Type, about: str, default: Any = "") -> Field:  # noqa: ANN401
@@ -185,6 +186,7 @@ STEP = (
     _link(LOCAL, choice("", LOCAL), "a local store that peers now see"),
     _link(QUEUED, choice("", QUEUED), "a signal behind a non-blocking copy: its own actor sees it no earlier, either"),
     _amount("parties", whole(1), "how many streams meet"),
+    _amount("pending", whole(0, MOST_PENDING), "so many of its actor's last copies it does not await", 0),
     Field(
         "how", choice(*UPDATES), "what is done to the cell", elsewhere=ATOMIC_ADD, source="op.how",
         of=lambda row: row.cell == UPDATE,

@@ -147,6 +147,8 @@ class Steps:
                 raise BadFieldError(f"'link' is {shown(op.link)}; only what is relaxed has one")
         elif row.link is None:
             self._actors.check_link(op)
+        elif op.link and op.amount:
+            raise BadFieldError(f"'pending' is {op.amount}; the quiet of a whole rank leaves nothing pending")
 
     def _read_landing(self, wire: Wire, op: Op, made: dict[str, Any]) -> None:
         """Read a step of a wire, which must be the one that its operation left to it."""

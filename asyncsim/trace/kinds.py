@@ -29,6 +29,9 @@ LOCAL, QUEUED = "local", "queued"
 WHOLE_RANK, STORES = "rank", "stores"
 """The link of a quiet for all streams of its rank; of a notify that is ordered after its actor's stores alone."""
 
+MOST_PENDING = (1 << 31) - 1
+"""No quiet leaves more copies pending."""
+
 RELAXED, ACQUIRE, RELEASE, ACQ_REL, SC = "relaxed", "acquire", "release", "acq_rel", "sc"
 """What an operation orders: nothing but its own place; what comes after it; what came before it; both; fences alone,
 also against each other."""
@@ -223,7 +226,7 @@ KINDS = {
         ),
         Kind(name=POLL, touches=(Touch(mode=READ),), may_block=True, done=("polled",), group="load"),
         Kind(name=FENCE, order=FENCES, orders=(ACQ_REL, ACQUIRE, RELEASE, SC)),
-        Kind(name=QUIET, order=QUIETS, may_block=True, joint="", link=WHOLE_RANK),
+        Kind(name=QUIET, order=QUIETS, may_block=True, joint="", amount="pending", link=WHOLE_RANK),
         Kind(name=START, order=STARTS, link=None),
         Kind(name=JOIN, order=JOINS, may_block=True, joint="stream", link=None),
         Kind(name=SYNC, order=MEETS, may_block=True, joint="at", amount="parties", link=None),

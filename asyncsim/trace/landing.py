@@ -9,6 +9,9 @@ A pending landing may go when
     L5  a fetch: no older write of its actor to what it reads is pending (if writes are forwarded);
     L6  no older local store of its rank to the same place is left: a rank's order at its own places holds.
 
+A quiet comes after all that its actor has issued; one that leaves n copies pending, after what was issued before
+the first of its actor's last n copies, and beside that it orders nothing.
+
 A non-blocking get is completed by a quiet alone. It holds nothing back, and no fence holds it back; only the
 release of a machine of loads and stores (``ldst``) comes after it, for there a get is loads and stores of its actor.
 
@@ -32,6 +35,7 @@ from asyncsim.trace.kinds import (
     LATER,
     LOCAL,
     NOTIFYING,
+    PUTTING,
     QUEUED,
     QUIETING,
     RELEASE,
@@ -193,6 +197,8 @@ def fetched_first(older: Landing, landing: Landing, model: Model) -> bool:
 class Unquiet:
     """What an actor has issued since its last quiet that a signal can come behind: copies, and signals behind them.
 
+    One that leaves copies pending is no such quiet.
+
     Such a signal is *queued*. Where an actor sees its own pending signals it would see it before the data that it
     tells of, which nobody sees before they land; so of these it sees only what has landed.
 
@@ -218,7 +224,7 @@ class Unquiet:
 
         """
         if op.kind in QUIETING:
-            return QUIETED
+            return self if op.amount else QUIETED
         if op.kind in FENCING:
             return Unquiet(self.copies, frozenset(), self.fenced | self.here, self.cells)
         copied = any(landing.source is not None for landing in landings)
@@ -248,6 +254,28 @@ class Unquiet:
                 and any(slot == cell.slot and not updates_commute(how, signal.how) for slot, how in self.cells)
             )
         )
+
+
+def is_counted(op: Op) -> bool:
+    """Say whether an operation is a copy that a quiet may leave pending: a put, or a non-blocking get.
+
+    Args:
+        op: any operation.
+
+    """
+    return op.kind in PUTTING or (op.kind in GETTING and op.late)
+
+
+def awaits_to(index: int, pending: int, copies: Sequence[int]) -> int:
+    """Return the index of the first operation of its actor that a quiet does not await.
+
+    Args:
+        index: of the quiet in its actor's stream.
+        pending: how many copies it leaves.
+        copies: the indexes of its actor's copies so far, ascending; the last ones will do.
+
+    """
+    return (*copies[-pending:], index)[0] if pending else index
 
 
 QUIETED = Unquiet()

@@ -13,6 +13,7 @@ from asyncsim.trace.kinds import (
     COMPARE_EXCHANGE,
     EFFECTS,
     KINDS,
+    QUIETING,
     RELAXED,
     STORES,
     WORLD,
@@ -59,7 +60,8 @@ class Op(_Plain):
         accesses: the regions it touches; get and put have two, operations on cells none.
         cell: the cell of a notify, wait, test, read or atomic.
         how: an update for a notify or an atomic; Eq, Ne, Gt, Ge, Lt or Le for what compares.
-        amount: what a notify adds or sets; what a wait or test compares with.
+        amount: what a notify adds or sets; what a wait or test compares with; how many streams meet; how many of its
+            actor's last copies a quiet does not await.
         consume: a wait that subtracts `amount` as it passes.
         payload: the tile of a store, or of a put from a private array.
         call: which call of the kernel, from 0.
@@ -97,6 +99,8 @@ class Op(_Plain):
 
     def _text(self) -> str:
         """Write it without its order and scope."""
+        if self.kind in QUIETING and self.amount:
+            return f"{self.kind} to {self.amount} pending"
         if self.link and self.cell is None and not self.accesses:
             return f"{self.kind} {self.link}"
         places = self._places()

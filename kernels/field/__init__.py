@@ -52,6 +52,7 @@ from kernels.field import (
     f42_late_flag_of_an_epoch_given_up,
     f43_each_survivor_its_own_dead,
     f44_flags_cleaned_at_readmission,
+    f46_too_many_copies_pending,
     f51_semaphore_made_at_capture,
     f52_fill_races_with_the_signal,
 )
@@ -300,6 +301,11 @@ CASES: tuple[FieldCase, ...] = (
         number="F44", title="flags are cleaned before an old signal came", source="flashinfer-ai/flashinfer#4183",
         buggy=f44_flags_cleaned_at_readmission.buggy, fixed=f44_flags_cleaned_at_readmission.fixed,
         ranks=2, calls=1, memory="sc", expected=Expected("signal-race"),
+    ),
+    FieldCase(
+        number="F46", title="a copy loop leaves one copy too many pending", source="DeepEP#657",
+        buggy=f46_too_many_copies_pending.buggy, fixed=f46_too_many_copies_pending.fixed,
+        ranks=2, calls=2, memory="nic", expected=WAR("same call"),
     ),
     FieldCase(
         number="F51", title="a semaphore is made at capture, not at replay", source="tenstorrent/tt-metal#48469",

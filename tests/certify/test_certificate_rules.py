@@ -46,6 +46,11 @@ def by_rank(one: Any, other: Any) -> bool:
     return a.eyes == OWN and (b.mode == READ or b.eyes != ALL)
 
 
+def await_all(walk: Any, quiet: Any) -> None:
+    """Stand in for a quiet that leaves copies pending with one that leaves none."""
+    walk.program.need(quiet, walk.landings)
+
+
 def executes(found: Any, taken: Any, wait: Any) -> bool:
     """Stand in for S2 with "the wait executes" where it must say "the wait is reached"."""
     return found.before(taken, wait) or found.before(wait, taken)
@@ -65,6 +70,10 @@ FLAWS = {
     ),
     "the run keeps to the edges": (
         proof, "is_due", yes, "join 1; start 1 | ld x", "sc", [{"run": [[0, 2], [1, 1]]}],
+    ),
+    "a quiet leaves the last copies": (
+        events._Walk, "_await", await_all, "put x; quiet 1; relaxed c += 1 || wait c >= 1; ld x", "nic",
+        [{"run": [[0, 1], [2, 1], [0, 2], [3, 1], [1, 2]]}, {"hold": [[2, 0]], "cut": [1, 0]}],
     ),
     "S1": (conditions, "sets_are_ordered", None, "c := 1 || c += 1", "sc", [{"run": [[0, 1], [1, 1]]}]),
     "S2": (

@@ -8,7 +8,7 @@ import pytest
 import kernels.field
 from asyncsim.checking.verdict.check import check
 from asyncsim.machine.kernel import kernels_of
-from kernels.field import CASES, f04_eq_wait_overshot, f27_flag_overtakes_data, not_bugs
+from kernels.field import CASES, f04_eq_wait_overshot, f27_flag_overtakes_data, f46_too_many_copies_pending, not_bugs
 
 BY_NUMBER = {case.number: case for case in CASES}
 OF_THE_RUN = {"deadlock", "wrong-result", "ranks-differ"}
@@ -73,7 +73,13 @@ async def test_a_fence_repairs_the_overtaking_flag_too():
     assert report.verdict == "PROVED"
 
 
-@pytest.mark.parametrize("number", ["F26", "F27", "F28", "F29", "F30"])
+@pytest.mark.parametrize("memory", ["ldst", "nic"])
+async def test_another_buffer_repairs_the_copies_left_pending_too(memory):
+    report = await judge(f46_too_many_copies_pending.fixed_by_a_buffer, BY_NUMBER["F46"], memory=memory)
+    assert report.verdict == "PROVED"
+
+
+@pytest.mark.parametrize("number", ["F26", "F27", "F28", "F29", "F30", "F46"])
 async def test_what_only_late_memory_shows_is_not_there_under_sc(number):
     case = BY_NUMBER[number]
     report = await judge(case.buggy, case, memory="sc")

@@ -338,6 +338,35 @@ def test_a_quiet_of_the_rank_awaits_what_all_its_streams_put() -> None:
     proved("x <~ y; start 1; join 1; ld x | quiet rank || ", "sc", *LATE, **TO_SECOND)
 
 
+def test_a_quiet_awaits_all_that_comes_before_the_copies_that_it_leaves() -> None:
+    program = "st z; put x <~ z; st w; put y; quiet 1; relaxed c += 1 || wait c >= 1; ld {}"
+    proved(program.format("x"), "sc", *LATE, elements=(1, 1, 0, 1))
+    proved(program.format("w"), "sc", *LATE, elements=(1, 1, 0, 1))
+    racy(program.format("y"), *LATE, elements=(1, 1, 0, 1))
+    racy(program.format("x").replace("quiet 1", "quiet 2"), *LATE, elements=(1, 1, 0, 1))
+    # What comes after the first of the copies that are left is not awaited, and nothing is fenced.
+    racy("put y; st x; quiet 1; relaxed c += 1 || wait c >= 1; ld x", *LATE, elements=(1, 1))
+    proved("st x; put y; quiet 7; relaxed c += 1 || wait c >= 1; ld x", "sc", *LATE, elements=(1, 1))
+
+
+def test_blocking_gets_and_stores_are_not_left_pending() -> None:
+    racy("put x; y <- w; quiet 1; relaxed c += 1 || wait c >= 1; ld x", *LATE, elements=(1, 0, 0, 1))
+    proved("put x; y <~ w; quiet 1; relaxed c += 1 || wait c >= 1; ld x", "sc", *LATE, elements=(1, 0, 0, 1))
+
+
+def test_a_source_is_free_when_the_copy_out_of_it_is_awaited() -> None:
+    program = "put x <~ z; put y <~ w; quiet {0}; st z || "
+    proved(program.format(1), "sc", *LATE, elements=(1, 1, 0, 0))
+    racy(program.format(2), *LATE, elements=(1, 1, 0, 0))
+
+
+def test_a_signal_to_oneself_is_sure_where_a_quiet_awaits_it() -> None:
+    program = "relaxed c += 1; put x; quiet 1; take c >= 1; relaxed c += 1; wait c >= 1 || "
+    proved(program, "sc", *LATE, elements=(1,), cells=(0,))
+    said = judged("put x; relaxed c := 1; quiet 1; test c >= 1", "nic", elements=(0,), cells=(0,), ends=2)
+    assert not said.applies
+
+
 def test_a_notify_after_stores_completes_no_put() -> None:
     program = "put x; st y; stores c += 1 || wait c >= 1; ld {}"
     proved(program.format("y"), "sc", *LATE, elements=(1, 0))

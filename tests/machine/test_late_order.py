@@ -236,6 +236,42 @@ def test_a_quiet_of_the_rank_waits_for_all_its_streams(scope, steps):
 
 
 @pytest.mark.parametrize("model", LATE)
+@pytest.mark.parametrize(("pending", "awaited"), [(0, ["0>1", "0>2", "0>4"]), (1, ["0>1", "0>2"]), (2, []), (3, [])])
+def test_a_quiet_may_leave_the_last_copies_pending_and_what_was_issued_after_them(model, pending, awaited):
+    async def program(rank, row):
+        await rank.get(row[2], row.at(1)[0])
+        await rank.put(row.at(1)[0], row[0], nbi=True)
+        await rank.store(row.at(1)[1], 7)
+        await rank.get(row[3], row.at(1)[3])
+        await rank.put(row.at(1)[2], 8)
+        await rank.quiet(pending=pending)
+        await rank.load(row[0])
+
+    played = Played(only(0, program), [KNOWN], *[0] * 5, "0>0", "0>3", model=model)
+    blocked = bool(awaited)
+    assert ("0" in played.ready[7]) is not blocked
+    landed = [event.op.actor.name for event in played.events if event.op.kind == "land"]
+    quiet = [event.op.kind for event in played.events].index("quiet")
+    before = [event.op.actor.name for event in played.events[7:quiet] if event.op.kind == "land"]
+    assert set(awaited) <= set(before)
+    assert {"0>1", "0>2", "0>4"} <= set(landed)
+    assert str(played.events[quiet].op) == (f"quiet to {pending} pending" if pending else "quiet")
+
+
+@pytest.mark.parametrize("model", LATE)
+def test_a_quiet_that_leaves_copies_awaits_all_before_the_first_copy_and_is_no_fence(model):
+    async def program(rank, row):
+        await rank.store(row.at(1)[1], 7)
+        await rank.put(row.at(1)[0], row[0], nbi=True)
+        await rank.quiet(pending=9)
+        await rank.store(row.at(1)[2], 8)
+
+    played = Played(only(0, program), [KNOWN], 0, 0, "0>0", 0, 0, model=model)
+    assert "0" not in played.ready[2]
+    assert played.landings(5) == ["0>1", "0>3"]
+
+
+@pytest.mark.parametrize("model", LATE)
 def test_a_notify_after_stores_waits_for_no_put(model):
     async def program(rank, row, cell):
         await rank.put(row.at(1)[0], 7)
@@ -278,6 +314,10 @@ def test_a_signal_behind_a_copy_is_seen_by_its_own_actor_when_it_lands():
     ("operation", "reason"),
     [
         (lambda rank, cell: rank.quiet(scope="world"), "quiet of scope='world'; use 'stream' or 'rank'"),
+        (lambda rank, cell: rank.quiet(pending=-1), "quiet of pending=-1; use a number of copies"),
+        (lambda rank, cell: rank.quiet(pending=True), "quiet of pending=True; use a number of copies"),
+        (lambda rank, cell: rank.quiet(pending=1.0), "quiet of pending=1.0; use a number of copies"),
+        (lambda rank, cell: rank.quiet(scope="rank", pending=1), "scope='rank' and pending=1; the last copies are of"),
         (lambda rank, cell: rank.notify(cell[0], order="late"), "order='late'; use 'release', 'stores' or 'relaxed'"),
     ],
 )

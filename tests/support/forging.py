@@ -125,8 +125,8 @@ def _op(program: Program, op: Op, rank: int, count: Counter[str], *, late: bool)
         return {"kind": "quiet", "link": "rank"}
     if op.kind in (START, JOIN):
         return {"kind": op.kind, "link": f"{rank}.{op.place}"}
-    meeting = {"link": f"{rank}#{count[SYNC]}", "amount": len(program.ranks[rank])} if op.kind == SYNC else {}
-    return {"kind": op.kind, **meeting}
+    more: Line = {"link": f"{rank}#{count[SYNC]}", "amount": len(program.ranks[rank])} if op.kind == SYNC else {}
+    return {"kind": op.kind, **more, **({"amount": op.value} if op.kind == QUIET else {})}
 
 
 def _data_op(program: Program, op: Op, change: Line, rank: int, *, late: bool) -> Line:

@@ -235,8 +235,8 @@ class _Toy:
         if op.kind in WRITING or op.kind == NOTIFY:
             self._issue(actor, index, op, s, pending)
         elif op.kind in (QUIET, RANK_QUIET):
-            under_way = (self.landings[number].issue[0] for number, _ in pending[self.rank_of[actor]])
-            return not any(op.kind == RANK_QUIET or issuer == actor for issuer in under_way)
+            under_way = [number for number, _ in pending[self.rank_of[actor]]]
+            return not any(op.kind == RANK_QUIET or n in self.layout.awaited[actor, index] for n in under_way)
         elif op.kind == JOIN:
             child = self.actor_at[self.rank_of[actor], op.place]
             return bool(s[child] == len(self.streams[child]))

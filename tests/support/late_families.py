@@ -12,6 +12,7 @@ from dataclasses import KW_ONLY, dataclass
 from late_toy import ADD, COPY, FENCE, LATE_COPY, LOAD, NOTIFY, POLL, QUIET, RANK_QUIET, SET, STORE, TAKE, TEST, WAIT
 
 RELAXED, STORES, PUT_SIGNAL = "relaxed", "stores", "put with signal"
+SOME_QUIET = "quiet of all but the last copies"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,12 @@ FAMILIES: dict[str, Family] = {
     "stores and puts": Family((*_DATA, COPY), ways=(STORES, STORES, NOTIFY), total=14, puts=0.4),
     "own copies": Family((*_HOME, LOAD), ways=(*_ANY_WAY, STORES), ranks=(2,), total=13, puts=0.5),
     "quiet of the rank": Family(_DATA, ways=(RANK_QUIET, RANK_QUIET, QUIET), streams=2, ranks=(2,), total=15),
+    "quiet of some": Family(
+        (LATE_COPY, COPY, *_DATA), ways=(SOME_QUIET, SOME_QUIET, QUIET), ranks=(2,), total=14, puts=0.7
+    ),
+    "quiet of some, streams": Family(
+        (LATE_COPY, LATE_COPY, *_DATA), ways=(SOME_QUIET, NOTIFY), streams=1, ranks=(2,), total=13, puts=0.6
+    ),
     "flags in data": Family(_DATA, ways=(FENCE, QUIET, NOTIFY), total=13, in_data=True),
     "flags in data, streams": Family(_DATA, ways=(FENCE, QUIET), streams=1, ranks=(2,), total=13, in_data=True),
     "flags in data, own copies": Family((*_DATA, COPY), ways=_ANY_WAY, total=12, puts=0.5, in_data=True),
@@ -109,6 +116,14 @@ FAMILIES: dict[str, Family] = {
     ),
     "soup, quiet of the rank": Family(
         (*_GETS, *_DATA, *_SYNC, RANK_QUIET, RANK_QUIET), ranks=(2,), streams=2, total=11, puts=0.3,
+    ),
+    "soup, quiet of some": Family(
+        (LATE_COPY, LATE_COPY, COPY, STORE, STORE, LOAD, PUT_SIGNAL, *_SYNC, SOME_QUIET, SOME_QUIET, SOME_QUIET),
+        ranks=(2,), puts=0.6, total=9,
+    ),
+    "soup, own signals, quiet of some": Family(
+        (LATE_COPY, STORE, PUT_SIGNAL, PUT_SIGNAL, NOTIFY, RELAXED, WAIT, WAIT, TAKE, TEST, SOME_QUIET, SOME_QUIET),
+        ranks=(1, 2), local=True, changes=_SETS, compares=(">=", "=="), own=(1, -1), total=8, puts=0.5,
     ),
     "soup, stores and puts": Family((*_DATA, COPY, *_SYNC, STORES, STORES, FENCE), ranks=(2,), puts=0.5),
     "soup, set flags": Family((*_DATA, *_SYNC, PUT_SIGNAL), changes=_SETS, compares=(">=", "=="), expected=(1, 2)),

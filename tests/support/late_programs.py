@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from late_families import FAMILIES, PUT_SIGNAL, RELAXED, STORES, Family
+from late_families import FAMILIES, PUT_SIGNAL, RELAXED, SOME_QUIET, STORES, Family
 from late_toy import (
     ADD,
     COPIES,
@@ -172,8 +172,8 @@ class _Soup(_Draft):
             op = self.data_op(actor, rng.choice((STORE, STORE, COPY, LATE_COPY)))
             signal = self._notify(actor, cell, relaxed=True).change
             return replace(op, change=signal) if self.can_signal(actor, op) else op
-        if kind in (FENCE, QUIET, RANK_QUIET):
-            return Op(kind)
+        if kind in (FENCE, QUIET, RANK_QUIET, SOME_QUIET):
+            return Op(QUIET, value=rng.choice((1, 1, 2))) if kind == SOME_QUIET else Op(kind)
         if kind in (LOAD, POLL, *WRITING):
             return self.data_op(actor, kind)
         own = [cell for cell, owner in enumerate(self.cells) if owner == self.rank_of[actor]]
@@ -232,6 +232,8 @@ class _Protocol(_Draft):
             ops[-1] = replace(ops[-1], change=at_once if SET in self.family.ways else add)
         elif way == SET:
             ops.append(Op(NOTIFY, change=at_once, relaxed=rng.random() < 0.3))
+        elif way == SOME_QUIET:
+            ops += [Op(QUIET, value=rng.choice((1, 1, 2))), Op(NOTIFY, change=add, relaxed=True)]
         elif way in (FENCE, QUIET, RANK_QUIET):
             ops += [Op(way), Op(NOTIFY, change=add, relaxed=True)]
         else:

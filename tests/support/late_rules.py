@@ -117,6 +117,7 @@ class Layout:
     Attributes:
         landings: by number, older ones of an actor first.
         issued: the numbers of the landings of each operation.
+        awaited: the numbers of the landings that each quiet waits for, but one of the whole rank.
         touches: what each transition that touches memory does to it.
 
     """
@@ -127,6 +128,7 @@ class Layout:
         self.rules = rules
         self.landings: list[Landing] = []
         self.issued: dict[tuple[int, int], range] = {}
+        self.awaited: dict[tuple[int, int], range] = {}
         self.touches: dict[Step, list[Touch]] = {}
         for actor, ops in enumerate(program.streams):
             self._lay_out(actor, ops)
@@ -146,11 +148,18 @@ class Layout:
     def _lay_out(self, actor: int, ops: tuple[Op, ...]) -> None:
         """Write down what each operation of an actor leaves to land, and what orders it."""
         fences = quiets = 0
+        begin = len(self.landings)
+        copies: list[int] = []  # by copy, how many landings there were before it
         older: list[tuple[int, int, int]] = []  # the landings of this actor, each with the fences and quiets before it
         for index, op in enumerate(ops):
             fences += op.kind == FENCE
-            quiets += op.kind in (QUIET, RANK_QUIET)
+            quiets += op.kind in (QUIET, RANK_QUIET) and not op.value
             first = len(self.landings)
+            if op.kind == QUIET:
+                left = copies[-op.value :] if op.value else []
+                self.awaited[actor, index] = range(begin, min(left, default=first))
+            if self._is_copy(actor, op):
+                copies.append(first)
             for landing in self._left_by(actor, index, op):
                 after, fetched_after, behind = set(), set(), False
                 for number, generation, quieted in older:
@@ -164,6 +173,11 @@ class Layout:
                 done = landing._replace(after=frozenset(after), fetched_after=frozenset(fetched_after))
                 self.landings.append(done._replace(seen_late=behind and self.rules.forwarding))
             self.issued[actor, index] = range(first, len(self.landings))
+
+    def _is_copy(self, actor: int, op: Op) -> bool:
+        """Say whether a quiet may leave it: a put, or a non-blocking get."""
+        gets = op.kind in COPIES and not op.puts and self.program.elements[op.place] == self.program.actors[actor][0]
+        return op.kind == LATE_COPY if gets else op.puts or op.kind in COPIES
 
     def _left_by(self, actor: int, index: int, op: Op) -> Iterator[Landing]:
         program, issue = self.program, (actor, index)

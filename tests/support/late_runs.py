@@ -140,7 +140,7 @@ class _Runner:
         elif op.kind == FENCE:
             await rank.fence()
         elif op.kind in (QUIET, RANK_QUIET):
-            await rank.quiet(scope="rank" if op.kind == RANK_QUIET else "stream")
+            await rank.quiet(scope="rank" if op.kind == RANK_QUIET else "stream", pending=op.value)
         else:
             assert op.kind == SYNC
             assert self.barrier is not None

@@ -14,6 +14,7 @@ whom is said beside the text. The operations are
     poll x >= 3               until the third operation of the program (rank by rank) stored, or a later one; 0: none
     wait c >= 1               and ``take`` (it subtracts as it passes) and ``test``
     fence, quiet, quiet rank  the last one for all streams of the rank
+    quiet 2                   of all before the last two puts and non-blocking gets
     start 1, join 1, sync     of stream 1 of the same rank; all streams of the rank meet
 
 What a store or an add writes is not chosen: each writes a value of its own, so every stale read shows.
@@ -60,7 +61,7 @@ class Op:
         place: the number of the element; of the cell for a wait, take or test; of the stream for start and join.
         source: the element that a copy reads.
         how: the comparison, one of `SYMBOLS`.
-        value: what the cell is compared with.
+        value: what the cell is compared with; how many copies a quiet leaves.
         change: what a notify, or the signal of a put, does.
         relaxed: a notify that may overtake.
         stores: a notify that may overtake puts, and no stores.
@@ -102,7 +103,8 @@ class Op:
             return f"{'relaxed ' * self.relaxed}{'stores ' * self.stores}{self.change}"
         if self.kind in COMPARING:
             return f"{self.kind} {CELLS[self.place]} {self.how} {self.value}"
-        return f"{self.kind} {self.place}" if self.kind in (START, JOIN) else self.kind
+        number = self.place if self.kind in (START, JOIN) else self.value or ""
+        return f"{self.kind} {number}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -207,8 +209,8 @@ def _op(text: str) -> Op:
             op = Op(kind, int(number))
         case [("fence" | "quiet" | "sync") as kind]:
             op = Op(kind)
-        case ["quiet", "rank"]:
-            op = Op(RANK_QUIET)
+        case ["quiet", what]:
+            op = Op(RANK_QUIET) if what == "rank" else Op(QUIET, value=int(what))
         case [*order, _, ("+=" | "-=" | ":="), _] if order in ([], ["relaxed"], ["stores"]):
             op = Op(NOTIFY, change=_change(words[-3:]), relaxed=order == ["relaxed"], stores=order == ["stores"])
     if op is None:

@@ -199,7 +199,7 @@ def _late_key(op: Op) -> Any:  # noqa: ANN401 - a key
     """Return the same where writes land late: there the actor matters, and what lands."""
     issuer = op.actor.name.partition(">")[0]
     link = op.link if op.kind in LANDING or op.kind in QUIETING else ""
-    return (_key(op), op.kind, issuer, op.deferred, op.late, link)
+    return (_key(op), op.kind, issuer, op.deferred, op.late, link, op.amount)
 
 
 def _lasting_key(op: Op, *, late: bool) -> Any:  # noqa: ANN401 - a key

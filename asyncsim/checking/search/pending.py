@@ -6,6 +6,7 @@ also from those that have landed by now: another schedule may not have them in a
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,13 @@ from asyncsim.trace.kinds import FENCING, FETCHING, LANDING, QUIETING, WHOLE_RAN
 from asyncsim.trace.landing import (
     QUIETED,
     Unquiet,
+    awaits_to,
     completes_first,
     covers,
     fetched_first,
     goes_first,
+    index_of,
+    is_counted,
     landings_of,
     same_place,
 )
@@ -57,6 +61,9 @@ class PendingWrites:
         self._unquiet: list[tuple[str, Unquiet]] = []
         """By actor, what was unquiet before each of its steps that may have changed it."""
         self._unquiet_now: dict[str, Unquiet] = {}
+        self._steps: dict[str, int] = {}
+        self._copies: dict[str, list[int]] = defaultdict(list)
+        """By actor, how many steps it took, and which of them were copies."""
 
     def issue(self, op: Op, index: int) -> list[str]:
         """Note a step, the `index`-th of its actor, and return the wires it leaves landings on.
@@ -69,6 +76,9 @@ class PendingWrites:
         if not self._model.late or op.actor.wire:
             return []
         actor = op.actor.name
+        self._steps[actor] = index + 1
+        if is_counted(op):
+            self._copies[actor].append(index)
         if op.kind in FENCING:
             self._generation[actor] = self._generation.get(actor, 0) + 1
         data: list[str] = []
@@ -101,6 +111,9 @@ class PendingWrites:
         """
         if not self._model.late or op.actor.wire:
             return
+        self._steps[op.actor.name] -= 1
+        if is_counted(op):
+            self._copies[op.actor.name].pop()
         if op.kind in FENCING:
             self._generation[op.actor.name] -= 1
         actor, before = self._unquiet.pop()
@@ -119,7 +132,10 @@ class PendingWrites:
             return [issued.landing.actor.name for issued in self._issued if issued.landing.actor.rank == op.actor.rank]
         own = [issued for issued in self._issued if issued.actor == op.actor.name]
         if op.kind in QUIETING:
-            return [issued.landing.actor.name for issued in own]
+            actor = op.actor.name
+            end = awaits_to(self._steps.get(actor, 0), op.amount, self._copies[actor])
+            wires = [issued.landing.actor.name for issued in own]
+            return [wire for wire in wires if index_of(wire) < end]
         now = self._generation.get(op.actor.name, 0)
         first = [
             issued.landing.actor.name
