@@ -294,10 +294,10 @@ other.Free()
 """The text of both, and what the broken one gives: a kind of finding, or words of the message of a misuse."""
 
 
-def program(name, *, broken):
+def program(text, *, broken):
     """Return one of the two programs of a rule."""
     lines = []
-    for line in RULES[name][0].strip("\n").split("\n"):
+    for line in text.strip("\n").split("\n"):
         kept, mark, other = line.partition("#!")
         indent = " " * (len(kept) - len(kept.lstrip()))
         chosen = indent + other.strip() if mark and broken else kept

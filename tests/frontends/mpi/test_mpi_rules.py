@@ -1,10 +1,14 @@
 """Each rule of MPI's windows: the program that keeps it passes, the one that breaks it by a line is told."""
 
 import pytest
-from mpi_rules import RULES, program
+from mpi_rules import RULES as SMALL
+from mpi_rules import program
+from mpi_scripts import SCRIPTS
 
 from asyncsim import KernelError
 from asyncsim.frontends.mpi.module import script
+
+RULES = SMALL | SCRIPTS
 
 
 def judged(path):
@@ -22,14 +26,14 @@ def judged(path):
 @pytest.mark.parametrize("name", RULES)
 def test_the_program_that_keeps_a_rule_passes(name, tmp_path):
     path = tmp_path / "kept.py"
-    path.write_text(program(name, broken=False), "utf-8")
+    path.write_text(program(RULES[name][0], broken=False), "utf-8")
     assert judged(path) in [("PROVED", [], ""), ("EXHAUSTED", [], "")]
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_the_program_that_breaks_it_is_told(name, tmp_path):
     path = tmp_path / "broken.py"
-    path.write_text(program(name, broken=True), "utf-8")
+    path.write_text(program(RULES[name][0], broken=True), "utf-8")
     verdict, kinds, message = judged(path)
     if verdict:
         assert verdict == "REFUTED"
