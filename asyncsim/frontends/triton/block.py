@@ -79,7 +79,14 @@ class Block:
         return out
 
     def store(self, addresses: Array, values: Array, mask: Array) -> None:
-        """Store elements where the mask is true."""
+        """Store elements where the mask is true.
+
+        Args:
+            addresses: of the elements, any shape, int64.
+            values: one for each address.
+            mask: which of them count, of the same shape.
+
+        """
         chosen = addresses[mask]
         if not len(chosen):
             return
@@ -93,7 +100,17 @@ class Block:
             blocking(self.rank.store(place.region(key), tile[part].reshape(shape)))
 
     def add_floats(self, addresses: Array, values: Array, mask: Array) -> None:
-        """Add elements atomically; nothing comes back."""
+        """Add elements atomically; nothing comes back.
+
+        Args:
+            addresses: of the elements, any shape, int64.
+            values: one for each address.
+            mask: which of them count, of the same shape.
+
+        Raises:
+            RefusedError: one address is there twice.
+
+        """
         chosen = addresses[mask]
         if not len(chosen):
             return
@@ -113,6 +130,9 @@ class Block:
             address: of the word.
             dtype: its integer type.
             what: is done, for messages.
+
+        Raises:
+            RefusedError: its type is not an integer's.
 
         """
         if dtype.kind not in "iu":
@@ -160,7 +180,16 @@ class Block:
         sem: str,
         scope: str,
     ) -> int:
-        """Set a word if it holds `expected`; return what it held. With equal operands it only reads."""
+        """Set a word if it holds `expected`; return what it held. With equal operands it only reads.
+
+        Args:
+            address: of the word.
+            expected: what it has to hold.
+            value: what it is set to.
+            sem: relaxed, acquire, release or acq_rel.
+            scope: cta, gpu or sys.
+
+        """
         if int(expected) == int(value):
             return self.read(address, np.asarray(value).dtype, sem, scope)
         place, word = self.word(address, np.asarray(value).dtype, "atomic cas")
@@ -171,7 +200,15 @@ class Block:
         return int(blocking(operation))
 
     def read(self, address: int, dtype: np.dtype[Any], sem: str, scope: str) -> int:
-        """Return what a word holds, atomically."""
+        """Return what a word holds, atomically.
+
+        Args:
+            address: of the word.
+            dtype: its integer type.
+            sem: relaxed, acquire, release or acq_rel.
+            scope: cta, gpu or sys.
+
+        """
         _, word = self.word(address, dtype, "an atomic load")
         order: Any = _SEES[sem]
         region: Any = SCOPES[scope]

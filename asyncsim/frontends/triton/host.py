@@ -87,13 +87,27 @@ class Host:
         return self.symmetric(number, self.id, extents, kind)
 
     def zeros(self, shape: Sequence[int] | int, dtype: Any = None, name: str = "") -> Tensor:
-        """Allocate symmetric memory and fill it with zeros, which a fast peer's store may come before."""
+        """Allocate symmetric memory and fill it with zeros, which a fast peer's store may come before.
+
+        Args:
+            shape: of the tensor.
+            dtype: of its elements; None: the default of torch.
+            name: of the buffer, for reports.
+
+        """
         made = self.empty(shape, dtype, name)
         made.zero_()
         return made
 
     def words(self, shape: Sequence[int] | int, dtype: Any = "int32", name: str = "") -> Tensor:
-        """Allocate symmetric memory that holds zeros before anybody comes to it, as signal pads do."""
+        """Allocate symmetric memory that holds zeros before anybody comes to it, as signal pads do.
+
+        Args:
+            shape: of the tensor.
+            dtype: of its elements.
+            name: of the buffer, for reports.
+
+        """
         return self.empty(shape, dtype, name, start_zero=True)
 
     def symmetric(self, number: int, rank: int, shape: Sequence[int], dtype: np.dtype[Any], offset: int = 0) -> Tensor:
@@ -110,7 +124,13 @@ class Host:
         return device_tensor()(self, address(rank, number, offset), tuple(shape), dtype)
 
     def peer(self, tensor: Tensor, rank: int) -> Tensor:
-        """Return a peer's tensor that corresponds to an own symmetric one."""
+        """Return a peer's tensor that corresponds to an own symmetric one.
+
+        Args:
+            tensor: the own one.
+            rank: the peer.
+
+        """
         at = self.symmetric_address(tensor) - base_of(self.id) + base_of(rank)
         return device_tensor()(self, at, tuple(tensor.shape), plain_dtype(tensor.dtype))
 
@@ -173,7 +193,13 @@ class Host:
         return address(self.id, number)
 
     async def write_own(self, number: int, tensor: Tensor) -> None:
-        """Let the window of an own tensor hold what the tensor holds."""
+        """Let the window of an own tensor hold what the tensor holds.
+
+        Args:
+            number: of its buffer.
+            tensor: the tensor.
+
+        """
         tile = to_numpy(_flat(tensor))
         view = self.space.views[self._memory.index(number, tile.dtype)]
         if tile.size == np.prod(view.shape):
@@ -182,7 +208,13 @@ class Host:
             await self._machine.store(view[: tile.size], tile)
 
     async def read_own(self, number: int, tensor: Tensor) -> None:
-        """Let an own tensor hold what its window holds."""
+        """Let an own tensor hold what its window holds.
+
+        Args:
+            number: of its buffer.
+            tensor: the tensor.
+
+        """
         flat = _flat(tensor)
         view = self.space.views[self._memory.index(number, plain_dtype(tensor.dtype))]
         whole = flat.numel() == np.prod(view.shape)

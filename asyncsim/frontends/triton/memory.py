@@ -85,6 +85,9 @@ class Memory:
             number: of the buffer.
             wanted: its name, shape and dtype.
 
+        Raises:
+            MisuseError: it is larger than in the first run.
+
         """
         known = self.buffers.get(number)
         if known is None:
@@ -106,6 +109,10 @@ class Memory:
 
     def index(self, number: int, dtype: np.dtype[Any]) -> int:
         """Return which declaration shows a buffer as elements of a dtype.
+
+        Args:
+            number: of the buffer.
+            dtype: of the elements.
 
         Raises:
             UndeclaredError: none does so far; the next run has it.

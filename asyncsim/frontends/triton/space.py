@@ -122,6 +122,9 @@ class Space:
             addresses: at least one.
             dtype: what is read there.
 
+        Raises:
+            RefusedError: one of them is beyond the table.
+
         """
         number = int(addresses[0]) >> _BUFFER & 0xFFFF
         if number < TABLE or number not in self.tables:

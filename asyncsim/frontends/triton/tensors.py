@@ -57,7 +57,13 @@ def to_numpy(tensor: Tensor) -> Array:
 
 
 def from_numpy(array: Array, dtype: Any) -> Tensor:
-    """Return an array of a window as a tensor of torch of this dtype."""
+    """Return an array of a window as a tensor of torch of this dtype.
+
+    Args:
+        array: any shape.
+        dtype: torch's, of the same size.
+
+    """
     array = np.ascontiguousarray(array)
     bits = array.view(np.int16) if array.dtype == _BF16 else array
     made = torch.from_numpy(bits.copy())

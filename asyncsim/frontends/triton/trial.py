@@ -59,7 +59,13 @@ class Trial:
     operands: set[int] = field(default_factory=set)
 
     def read(self, access: Access, shape: tuple[int, ...]) -> Array:
-        """Note an access, and return what it reads."""
+        """Note an access, and return what it reads.
+
+        Args:
+            access: what is read.
+            shape: of what is returned.
+
+        """
         self.accesses.append(access)
         value = np.asarray(self.value)
         if value.dtype.kind in "iu" and value.ndim == 0:
