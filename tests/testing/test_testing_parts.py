@@ -18,8 +18,8 @@ NEEDS = {"starve": "rank=0", "script": "rules=hold rank 0 before its wait until 
 """What a scheduler cannot be made without."""
 LEARNING = ("pct", "surw", "delay", "preempt")
 """They learn from each run how long the next one will be."""
-KERNELS = {name: made for name, made in all_kernels().items() if not name.startswith("field.")}
-"""Those of the field are cases: each is a mistake at one P."""
+KERNELS = {name: made for name, made in all_kernels().items() if not name.startswith(("field.", "gpu."))}
+"""Those of the field are cases: each is a mistake at one P. Those of the GPU have tests of their own."""
 COLLECTIVES = {
     "broadcast": broadcast.composite,
     "broadcast, safe": broadcast.safe,
