@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -161,7 +162,10 @@ def _text(judged: Judged) -> str:
 
     text = report_text(report, width=width(), replay=again)
     text = text.replace(case_text(report.case, report.models), _title(judged.launches, judged.models), 1)
-    text = text.replace("1 call and these inputs", f"{len(judged.launches.plans)} launches and these inputs")
+    count = len(judged.launches.plans)
+    text = re.sub(
+        r"\b1(\s+)call(\s+)and(\s+)these(\s+)inputs", rf"{count}\g<1>launches\g<2>and\g<3>these\g<4>inputs", text
+    )
     head, *rest = text.replace("(call 0, ", "(").replace(", call 0, launch", ", launch").split("\n\n")
     lines = [f"  known before it runs: {remark}" for remark in judged.remarks]
     return "\n\n".join([head, *(["\n".join(lines)] if lines else []), *rest]) + "".join(

@@ -34,7 +34,7 @@ def test_a_right_plan_is_proved_under_both_models(write):
     told = run("mscclpp", write("a.json", allgather_put(2).tree()))
     assert told.exit_code == 0
     assert told.output.startswith("PROVED  a.json, 2 launches, P = 2, as meant, sc and gpu\n")
-    assert "2 ranks, 2 launches and these inputs" in " ".join(told.output.split())
+    assert "2 launches and these inputs" in " ".join(told.output.split()), told.output
 
 
 def test_a_finding_names_the_operations_and_their_neighbours_and_its_replay_shows_it(write):
