@@ -31,8 +31,9 @@ class _Started(subprocess.Popen):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Register ``--thorough`` and ``--quick``."""
+    """Register ``--thorough``, ``--part`` and ``--quick``."""
     parser.addoption("--thorough", action="store_true", help="check the laws of the analysis on 100,000 programs")
+    parser.addoption("--part", metavar="I/N", default="1/1", help="of the great laws' programs, part I of N")
     parser.addoption("--quick", action="store_true", help="check the laws on a fifth of their programs")
 
 
@@ -58,6 +59,21 @@ def programs_of(pytestconfig: pytest.Config) -> Callable[[int, int], int]:
         return ordinary // 5 if pytestconfig.getoption("--quick") else ordinary
 
     return number
+
+
+@pytest.fixture(scope="session")
+def numbers_of(pytestconfig: pytest.Config, programs_of: Callable[[int, int], int]) -> Callable[[int, int], range]:
+    """Return which random programs a law draws: so many, or the part of them that ``--part`` names.
+
+    A thorough run takes hours; its parts can run one after the other, or on several machines.
+    """
+    part, parts = (int(word) for word in pytestconfig.getoption("--part").split("/"))
+
+    def numbers(ordinary: int, thorough: int) -> range:
+        total = programs_of(ordinary, thorough)
+        return range(total * (part - 1) // parts, total * part // parts)
+
+    return numbers
 
 
 @pytest.hookimpl(wrapper=True)

@@ -53,10 +53,9 @@ def _half_models(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_laws(
-    programs_of: Callable[[int, int], int], pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]
+    numbers_of: Callable[[int, int], range], pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    total = programs_of(ORDINARY, THOROUGH)
-    counts, wrong = trio.run(campaign, total)
+    counts, wrong = trio.run(campaign, numbers_of(ORDINARY, THOROUGH))
     with capsys.disabled():
         if pytestconfig.getoption("capture") == "no":
             print(table(counts))  # noqa: T201 - asked for with -s
@@ -206,11 +205,11 @@ async def checked(family: str, number: int) -> Checked:
     return await check(program_number(family, number), list(MEMORIES)[number % len(MEMORIES)])
 
 
-async def campaign(total: int) -> tuple[dict[str, Counter[str]], list[str]]:
-    """Check `total` programs; return the counts by family, and the first few mistakes with shrunk programs."""
+async def campaign(numbers: range) -> tuple[dict[str, Counter[str]], list[str]]:
+    """Check the programs of these numbers; return the counts by family, and the first few mistakes."""
     counts: dict[str, Counter[str]] = {family: Counter() for family in FAMILIES}
     wrong: list[str] = []
-    for number in range(total):
+    for number in numbers:
         family = list(FAMILIES)[number % len(FAMILIES)]
         try:
             one = await checked(family, number)

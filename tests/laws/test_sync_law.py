@@ -40,11 +40,11 @@ FLOORS = {"racy": 0.3, "proved": 0.35, "hangs": 0.25, "midstream": 0.12, "open":
 
 @pytest.mark.law
 def test_the_law(
-    programs_of: Callable[[int, int], int], pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]
+    numbers_of: Callable[[int, int], range], pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The programs come from a seeded generator, as many of each family."""
-    each = programs_of(ORDINARY, THOROUGH)
-    counts, wrong = campaign(range(each), FAMILIES, program_number, SEEDS)
+    numbers = numbers_of(ORDINARY, THOROUGH)
+    counts, wrong = campaign(numbers, FAMILIES, program_number, SEEDS)
     with capsys.disabled():
         if pytestconfig.getoption("capture") == "no":
             print(table(counts))  # noqa: T201 - asked for with -s
@@ -54,7 +54,7 @@ def test_the_law(
         assert every[what] >= floor * every["programs"], f"only {every[what]} of {every['programs']}: {what}"
     # An analysis that flags everything would pass (a) and (b).
     assert every["needless"] <= 0.1 * every["programs"]
-    assert sum(counts[family]["needless"] for family in PROTOCOLS) <= 0.03 * len(PROTOCOLS) * each
+    assert sum(counts[family]["needless"] for family in PROTOCOLS) <= 0.03 * len(PROTOCOLS) * len(numbers)
 
 
 @pytest.mark.law

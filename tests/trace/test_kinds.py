@@ -70,7 +70,7 @@ def test_a_row_is_whole(row):
     assert not (row.lands and row.landing)
     assert not row.landing or row.group == "landing"
     assert (row.name in WAITING) == (row.may_block and row.cell in (PREDICATE, BOTH))
-    assert bool(row.amount) == (row.cell not in (NONE, SEEN) or row.order == "sync")
+    assert bool(row.amount) == (row.cell not in (NONE, SEEN) or row.order in ("sync", "quiet"))
 
 
 class _Made:
