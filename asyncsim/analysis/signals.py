@@ -50,9 +50,35 @@ def signal_races(streams: Streams, order: Order) -> Iterator[Suspect]:
         for x, y in _of_two_kinds(history):
             if unordered(order, x, y):
                 yield _pair(streams, history, "signal-race", (x, y), _why_kinds)
+        for x, y in _overtaken(streams, history):
+            if not unordered(order, x, y):  # else it is one of those above
+                yield _pair(streams, history, "signal-race", (x, y), _why_set)
         for wait in history.waits:
             for place in threats(streams, order, wait):
                 yield _pair(streams, history, "signal-race", (place, wait.place), _why_taken)
+
+
+def _overtaken(streams: Streams, history: History) -> Iterator[tuple[Place, Place]]:
+    """Yield each change that a wait saw pending though its epoch began after the wait, with what began that epoch.
+
+    Where an actor sees its own pending changes, a wait may pass by one that lands when the cell has been set. In the
+    epoch of that wait the change does not exist, so the order takes the wait for one that no schedule passes, and
+    everything after it for ordered. But what was pending could as well have landed before the Set.
+    """
+    if len(history.epochs) == 1 or not streams.model.late or not streams.model.forwarding:
+        return
+    issued: dict[int, list[tuple[Place, int, Place]]] = {}
+    for place, _, epoch in history.updates:
+        if epoch.opener is not None and epoch.opener != place:
+            issued.setdefault(streams.issue(place)[0], []).append((epoch.opener, epoch.number, place))
+    found = {
+        (opener, place)
+        for wait in history.waits
+        if wait.epoch is not None
+        for opener, number, place in issued.get(wait.place[0], ())
+        if number > wait.epoch.number and streams.relation(wait.place, place) == "sure"
+    }
+    yield from sorted(found)
 
 
 def _of_two_kinds(history: History) -> Iterator[tuple[Place, Place]]:

@@ -11,9 +11,10 @@ import pytest
 import trio
 from late_brute import explore
 from late_law import FLAGS, Judged, check
-from late_runs import HALF_MODELS, MEMORIES
+from late_runs import HALF_MODELS, MEMORIES, Dice, run_once
 from late_toy import parse
 
+from asyncsim.analysis.analyse import analyse
 from asyncsim.trace.late import MODELS
 
 LATE = ("ldst", "nic")
@@ -398,3 +399,27 @@ def test_a_stream_blocked_at_its_first_operation() -> None:
 
 def test_a_meeting_to_which_somebody_does_not_come() -> None:
     proved("start 1; wait c >= 1; sync; join 1 | sync; ld x || ld x", "sc", *LATE, hangs=True)
+
+
+# A wait that passes by what its own actor has pending: a Set may land before that, and another Set after it.
+
+
+@pytest.mark.parametrize("first", ["wait", "take"])
+def test_what_a_wait_saw_pending_may_be_overtaken_by_a_set(first: str) -> None:
+    text = f"relaxed c += 1; {first} c >= 1; relaxed d += 1 || wait d >= 1; relaxed c := 3"
+    proved(text, "sc", "nic", cells=(0, 1))
+    said = {trio.run(findings_of, text, "ldst", (0, 1), seed) for seed in range(40)}
+    assert said == {("signal-race",)}
+
+
+def test_so_may_it_by_a_set_of_its_own_where_places_keep_no_order() -> None:
+    text = "st x, c += 1; take c >= 1; relaxed c := 1"
+    proved(text, "sc", "ldst", "nic", elements=(0, 0), cells=(0,))
+    said = {trio.run(findings_of, text, "forwarded", (0,), seed) for seed in range(40)}
+    assert said == {("signal-race",)}
+
+
+async def findings_of(text: str, memory: str, cells: tuple[int, ...], seed: int) -> tuple[str, ...]:
+    """Return the kinds of findings of one run of a program."""
+    run = await run_once(parse(text, elements=(0, 0), cells=cells), memory, Dice(seed))
+    return tuple(finding.kind for finding in analyse(run.trace).findings)
