@@ -50,15 +50,14 @@ def signal_races(streams: Streams, order: Order) -> Iterator[Suspect]:
         for x, y in _of_two_kinds(history):
             if unordered(order, x, y):
                 yield _pair(streams, history, "signal-race", (x, y), _why_kinds)
-        for x, y in _overtaken(streams, history):
-            if not unordered(order, x, y):  # else it is one of those above
-                yield _pair(streams, history, "signal-race", (x, y), _why_set)
+        for x, y in _overtaken(streams, order, history):
+            yield _pair(streams, history, "signal-race", (x, y), _why_set)
         for wait in history.waits:
             for place in threats(streams, order, wait):
                 yield _pair(streams, history, "signal-race", (place, wait.place), _why_taken)
 
 
-def _overtaken(streams: Streams, history: History) -> Iterator[tuple[Place, Place]]:
+def _overtaken(streams: Streams, order: Order, history: History) -> Iterator[tuple[Place, Place]]:
     """Yield each change that a wait saw pending though its epoch began after the wait, with what began that epoch.
 
     Where an actor sees its own pending changes, a wait may pass by one that lands when the cell has been set. In the
@@ -78,7 +77,7 @@ def _overtaken(streams: Streams, history: History) -> Iterator[tuple[Place, Plac
         for opener, number, place in issued.get(wait.place[0], ())
         if number > wait.epoch.number and streams.relation(wait.place, place) == "sure"
     }
-    yield from sorted(found)
+    yield from (pair for pair in sorted(found) if not unordered(order, *pair))  # the others are told already
 
 
 def _of_two_kinds(history: History) -> Iterator[tuple[Place, Place]]:
