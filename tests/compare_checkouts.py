@@ -115,9 +115,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "drawn.py").write_text(drawn(RANDOM), "utf-8")
         before, after = rows(old.resolve(), folder), rows(new.resolve(), folder)
-    differing = [name for name in sorted(before.keys() | after.keys()) if before.get(name) != after.get(name)]
+    differing = [name for name in sorted(before.keys() & after.keys()) if before[name] != after[name]]
     for name in differing[:SHOWN]:
-        print(f"{name}\n  old: {before.get(name)}\n  new: {after.get(name)}")
+        print(f"{name}\n  old: {before[name]}\n  new: {after[name]}")
+    for which, names in (("old", before.keys() - after.keys()), ("new", after.keys() - before.keys())):
+        print(f"only in the {which} checkout: {', '.join(sorted(names)) or 'nothing'}")
     counts = Counter(str(row.get("verdict", row.get("error"))) for row in before.values())
     listed = ", ".join(f"{counts[word]} {word}" for word in sorted(counts))
     print(f"{len(before)} judgements ({listed}), {len(differing)} differ")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from asyncsim.analysis.guards import is_moved_by
 from asyncsim.analysis.updates import fold
+from asyncsim.trace.kinds import STARTING
 
 if TYPE_CHECKING:
     from asyncsim.analysis.edges import Edges
@@ -85,7 +86,17 @@ def may_be_current(streams: Streams, order: Order, wait: Wait, epoch: Epoch) -> 
     begins = (is_seen(opener) or order.reach(actor, index, opener[0]) > opener[1] for opener in epoch.openers)
     if epoch.openers and not any(begins):
         return False
-    return not any(is_seen(closer) or order.reach(*closer, actor) < index for closer in epoch.closers)
+    place = wait.place
+    return not any(is_seen(closer) or _is_before_reaching(streams, order, closer, place) for closer in epoch.closers)
+
+
+def _is_before_reaching(streams: Streams, order: Order, x: Place, y: Place) -> bool:
+    """Say whether y cannot be next while x has not executed; what begins a stream is next once that was started."""
+    reached = order.reach(*x, y[0])
+    if reached != y[1] or y[1]:
+        return reached < y[1]
+    starts = (place for place in order.edges.get(y, ()) if streams.event(place).op.kind in STARTING)
+    return any(order.reach(*x, actor) <= index for actor, index in starts)
 
 
 def most_value(streams: Streams, order: Order, wait: Wait, epoch: Epoch, sure: int) -> int:

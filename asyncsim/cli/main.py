@@ -46,6 +46,7 @@ COMMANDS = {
     "shrink": "shrink:shrink_command",
     "table": "table:table_command",
     "torchrun": "torchrun:torchrun_command",
+    "triton": "triton:triton_command",
     "validate": "validate:validate_command",
 }
 """Each command: the module of this room that holds it, and its name there."""

@@ -32,14 +32,15 @@ _SCALAR_TILE = 64
 """Atomics on a tile of more elements whose results nobody uses are one operation on data, not one a word."""
 
 
-def replace_methods(builder: Any) -> None:
+def replace_methods(builder: Any, inline: Callable[..., Any]) -> None:
     """Let the interpreter's builder ask the machine.
 
     Args:
         builder: it has what it had, wherever no program instance of ours runs.
+        inline: does inline assembly.
 
     """
-    for name, ours in _OURS.items():
+    for name, ours in {**_OURS, "create_inline_asm": inline}.items():
         setattr(builder, name, _instead(getattr(builder, name), ours))
     for name in ("binary_op", "create_dot", "cast_impl"):
         setattr(builder, name, _rounding(getattr(builder, name), name))
@@ -69,7 +70,16 @@ def _mask(ptrs: Handle, mask: Handle | None) -> Array:
 # ---- plain accesses
 
 
-def _masked_load(block: Block, ptrs: Handle, mask: Handle, other: Handle | None, *_: Any, **__: Any) -> Handle:
+def masked_load(block: Block, ptrs: Handle, mask: Handle, other: Handle | None, *_: Any, **__: Any) -> Handle:
+    """Load elements; where the mask is false, `other`.
+
+    Args:
+        block: the program instance.
+        ptrs: where, a handle.
+        mask: which elements count; None: all.
+        other: the value of those that do not; None: 0.
+
+    """
     element = ptrs.get_element_ty()
     dtype, kept = kept_as(element)
     chosen = _mask(ptrs, mask)
@@ -93,7 +103,16 @@ def _plain_load(block: Block, addresses: Array, chosen: Array, dtype: np.dtype[A
     return out
 
 
-def _masked_store(block: Block, ptrs: Handle, value: Handle, mask: Handle, *_: Any, **__: Any) -> None:
+def masked_store(block: Block, ptrs: Handle, value: Handle, mask: Handle, *_: Any, **__: Any) -> None:
+    """Store elements where the mask is true.
+
+    Args:
+        block: the program instance.
+        ptrs: where, a handle.
+        value: of the elements, a handle.
+        mask: which elements count; None: all.
+
+    """
     dtype, _kept = kept_as(ptrs.get_element_ty())
     values = np.ascontiguousarray(np.broadcast_to(value.data, ptrs.data.shape)).view(dtype)
     chosen = _mask(ptrs, mask)
@@ -120,15 +139,33 @@ def _told(sem: Any, scope: Any) -> tuple[str, str]:
     return _SEMS[_name(sem)], _SCOPES[_name(scope)]
 
 
-def _atomic_rmw(
+def atomic_rmw(
     block: Block,
     how: Any,
     ptr: Handle,
     val: Handle,
-    mask: Handle,
+    mask: Handle | None,
     sem: Any,
     scope: Any,
+    *,
+    used: bool | None = None,
 ) -> Handle:
+    """Change words atomically; return what they held.
+
+    Args:
+        block: the program instance.
+        how: the update, as the interpreter names it.
+        ptr: where.
+        val: by what.
+        mask: which elements count; None: all.
+        sem: the order.
+        scope: whom it reaches.
+        used: whether the kernel uses what comes back; None: its source says.
+
+    Raises:
+        RefusedError: what floats held is asked for.
+
+    """
     name = _HOW.get(_name(how), _name(how).lower())
     told = _told(sem, scope)
     addresses, chosen = ptr.data, _mask(ptr, mask)
@@ -138,7 +175,7 @@ def _atomic_rmw(
     if trial is not None:
         found = _trial_update(trial, name, addresses, values, chosen, told, dtype)
     else:
-        used = result_is_used()
+        used = result_is_used() if used is None else used
         found = np.zeros(addresses.shape, val.data.dtype)
         if dtype.kind == "f" or dtype == _BF16 or (not used and addresses.size > _SCALAR_TILE):
             if used or name != "add":
@@ -173,7 +210,18 @@ def _trial_update(
     return found
 
 
-def _atomic_cas(block: Block, ptr: Handle, cmp: Handle, val: Handle, sem: Any, scope: Any) -> Handle:
+def atomic_cas(block: Block, ptr: Handle, cmp: Handle, val: Handle, sem: Any, scope: Any) -> Handle:
+    """Compare and exchange words; return what they held.
+
+    Args:
+        block: the program instance.
+        ptr: where, a handle.
+        cmp: what they have to hold, a handle.
+        val: what they are set to, a handle.
+        sem: the order, as the interpreter names it.
+        scope: whom it reaches, likewise.
+
+    """
     told = _told(sem, scope)
     dtype, kept = kept_as(ptr.get_element_ty())
     addresses = ptr.data
@@ -192,7 +240,17 @@ def _atomic_cas(block: Block, ptr: Handle, cmp: Handle, val: Handle, sem: Any, s
     return interpreter.TensorHandle(found.view(kept), cmp.dtype.scalar)
 
 
-def _atomic_load(block: Block, ptr: Handle, mask: Handle | None, sem: Any, scope: Any) -> Handle:
+def atomic_load(block: Block, ptr: Handle, mask: Handle | None, sem: Any, scope: Any) -> Handle:
+    """Return what words hold, atomically.
+
+    Args:
+        block: the program instance.
+        ptr: where, a handle.
+        mask: which elements count; None: all.
+        sem: the order, as the interpreter names it.
+        scope: whom it reaches, likewise.
+
+    """
     element = ptr.get_element_ty()
     dtype, _kept = kept_as(element)
     told = _told(sem, scope)
@@ -208,7 +266,18 @@ def _atomic_load(block: Block, ptr: Handle, mask: Handle | None, sem: Any, scope
     return interpreter.TensorHandle(found, element)
 
 
-def _atomic_store(block: Block, ptr: Handle, val: Handle, mask: Handle | None, sem: Any, scope: Any) -> None:
+def atomic_store(block: Block, ptr: Handle, val: Handle, mask: Handle | None, sem: Any, scope: Any) -> None:
+    """Set words atomically.
+
+    Args:
+        block: the program instance.
+        ptr: where, a handle.
+        val: what they are set to, a handle.
+        mask: which elements count; None: all.
+        sem: the order, as the interpreter names it.
+        scope: whom it reaches, likewise.
+
+    """
     dtype, _kept = kept_as(ptr.get_element_ty())
     values, chosen = np.broadcast_to(val.data, ptr.data.shape).astype(dtype), _mask(ptr, mask)
     trial = present_trial()
@@ -253,12 +322,12 @@ def _extern(_block: Block, _library: str, _path: str, symbol: str, *_: Any) -> N
 
 
 _OURS: dict[str, Callable[..., Any]] = {
-    "create_masked_load": _masked_load,
-    "create_masked_store": _masked_store,
-    "create_atomic_rmw": _atomic_rmw,
-    "create_atomic_cas": _atomic_cas,
-    "create_atomic_load": _atomic_load,
-    "create_atomic_store": _atomic_store,
+    "create_masked_load": masked_load,
+    "create_masked_store": masked_store,
+    "create_atomic_rmw": atomic_rmw,
+    "create_atomic_cas": atomic_cas,
+    "create_atomic_load": atomic_load,
+    "create_atomic_store": atomic_store,
     "create_atomic_poll": _atomic_poll,
     "create_get_program_id": _program_id,
     "create_get_num_programs": _num_programs,

@@ -44,6 +44,8 @@ class Host:
         self.space: Space = Space(machine.id, machine.size, memory, views)
         self._symmetric = 1  # a negative offset into the first is still this rank's
         self._own = 0
+        self.kept: dict[str, Any] = {}
+        """What a dialect keeps for the rank."""
 
     @property
     def rank(self) -> Rank:

@@ -19,6 +19,7 @@ from asyncsim.frontends.triton.block import Block, enter_block
 from asyncsim.frontends.triton.builder import replace_methods
 from asyncsim.frontends.triton.libraries import Library, interpreter, tl, torch
 from asyncsim.frontends.triton.lines import note_calls
+from asyncsim.frontends.triton.ptx import inline
 from asyncsim.frontends.triton.space import refused
 from asyncsim.frontends.triton.spins import SPIN, Spins, spin
 from asyncsim.guest.host import blocking, hosted
@@ -64,7 +65,7 @@ class Pointer:
 @cache
 def install() -> None:
     """Let Triton's interpreter ask the machine, in programs of ours; elsewhere it stays as it was."""
-    replace_methods(interpreter.interpreter_builder)
+    replace_methods(interpreter.interpreter_builder, inline)
     function = interpreter.InterpretedFunction
     run, call = function.run, function.__call__
 

@@ -68,6 +68,7 @@ class Program(GuestProgram):
 
     def __init__(self, function: Callable[..., Any], memory: Memory, *, inputs: bool) -> None:
         super().__init__(function, Host, inputs=inputs)
+        self.__globals__ = getattr(function, "author_globals", self.__globals__)
         self._memory = memory
 
     async def __call__(self, rank: Rank, *given: Any, **params: Any) -> Any:
@@ -90,6 +91,7 @@ def kernel_of(
     calls: int = 2,
     memory: str = MODEL,
     seed: int = 0,
+    before_run: Callable[[], None] | None = None,
     **fields: Any,
 ) -> Kernel:
     """Return a function that launches Triton kernels as a kernel of asyncsim, for so many ranks.
@@ -102,6 +104,7 @@ def kernel_of(
         calls: back to back.
         memory: the memory model.
         seed: of the inputs.
+        before_run: is called before each of these runs.
         fields: of `asyncsim.Kernel`: inputs, golden, rtol, …
 
     Raises:
@@ -112,6 +115,8 @@ def kernel_of(
     found = Memory()
     inputs = fields.get("inputs") is not None
     for _ in range(_MOST_TRIES):
+        if before_run is not None:
+            before_run()
         kernel = Kernel(Program(function, found, inputs=inputs), memory=found.declare(), **fields)
         try:
             simulate(Case(kernel, ranks, calls, memory, seed), Fifo())

@@ -75,13 +75,16 @@ class Spins(ast.NodeTransformer):
         return made
 
 
-def spin(test: Callable[..., Any], body: Callable[..., Names], names: Names) -> Names:
+def spin(
+    test: Callable[..., Any], body: Callable[..., Names], names: Names, *, held: bool = True
+) -> Names:  # fmt: skip
     """Run a loop: as a wait if it is one.
 
     Args:
         test: takes the names, says whether the loop goes on.
         body: takes them, returns them as they are after a round.
         names: what they are before the loop; None where nothing is.
+        held: whether the exact value that ends it matters behind it.
 
     """
     block = present_block()
@@ -98,7 +101,7 @@ def spin(test: Callable[..., Any], body: Callable[..., Names], names: Names) -> 
         after = body(*names)
         return after, test(*after)
 
-    awaited = _await(block, turn)
+    awaited = _await(block, turn, held=held)
     return _plainly(test, body, names) if awaited is None else awaited
 
 
@@ -129,7 +132,7 @@ class _Round:
             self.ends = not bool(goes_on)
 
 
-def _await(block: Block, turn: Callable[[], tuple[Names, Any]]) -> Names | None:
+def _await(block: Block, turn: Callable[[], tuple[Names, Any]], *, held: bool = True) -> Names | None:
     """Wait for what ends a loop, and return the names after it; None: it is no wait."""
     first = _Round(block, turn, 0)
     if len(first.trial.accesses) != 1:
@@ -147,10 +150,10 @@ def _await(block: Block, turn: Callable[[], tuple[Names, Any]]) -> Names | None:
     if found is None or len(writes) != 1:
         return None
     (then,) = writes
-    held = block.await_word(
-        access.addresses[0], access.dtype, *found, access.sem, access.scope, then=then, value=bool(first.names)
+    seen = block.await_word(
+        access.addresses[0], access.dtype, *found, access.sem, access.scope, then=then, value=bool(first.names) and held
     )
-    return _Round(block, turn, held).names
+    return _Round(block, turn, seen).names
 
 
 def _rounds(

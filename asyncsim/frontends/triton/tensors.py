@@ -6,6 +6,7 @@ is a view: the same memory, other elements.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -30,6 +31,8 @@ _ONLY_WRITE = frozenset(
     ("aten::fill_", "aten::zero_", "aten::copy_", "aten::uniform_", "aten::normal_", "aten::random_")
 )
 """Functions that write their first argument, all of it, and read nothing of it."""
+_ONLY_SHAPE = re.compile(r"aten::(empty|zeros|ones|full|rand|randn|randint)_like|aten::new_(empty|zeros|ones|full).*")
+"""Functions that ask a tensor for its shape and dtype alone."""
 
 
 class Holder(Protocol):
@@ -147,7 +150,7 @@ def _dispatch(cls: Any, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any
     ]  # fmt: skip
     written = [each for each in tree.tree_leaves(written) if isinstance(each, cls)]
     viewing = not written and any(each.alias_info is not None for each in schema.returns)
-    if not viewing:
+    if not viewing and not _ONLY_SHAPE.fullmatch(schema.name):
         only = written[0] if written and schema.name in _ONLY_WRITE else None
         for each in tree.tree_leaves((args, dict(kwargs))):
             if isinstance(each, cls) and each is not only:

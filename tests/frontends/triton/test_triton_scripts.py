@@ -1,0 +1,49 @@
+"""``asyncsim triton``: scripts that drive Triton kernels, as they are."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import asyncsim.frontends.triton as front
+from asyncsim.cli.main import main
+
+pytestmark = pytest.mark.skipif(not front.installed(), reason="needs torch and triton")
+SCRIPTS = Path(__file__).parent / "scripts"
+
+
+def judged(*arguments):
+    """Return the status and the output of the command."""
+    done = CliRunner().invoke(main, ["triton", *map(str, arguments)])
+    return done.exit_code, done.output
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_an_all_reduce_on_pads_in_ptx_is_proved(ranks):
+    status, said = judged("-P", ranks, SCRIPTS / "one_shot_pads.py")
+    assert said.startswith("PROVED"), said
+    assert status == 0
+
+
+def test_without_its_end_barrier_it_is_refuted_by_the_kernels_line():
+    status, said = judged(SCRIPTS / "one_shot_pads.py", "--no-end")
+    assert said.startswith("REFUTED")
+    assert "WAR race" in said
+    assert "part = tl.load(table + peer)" in said or "total += tl.load(part + i" in said
+    assert status == 1
+
+
+@pytest.mark.parametrize(("text", "said"), [("x = (", "is not Python"), ("import sys\nsys.exit(3)", "left with 3")])
+def test_a_script_that_cannot_be_judged_is_named(tmp_path, text, said):
+    script = tmp_path / "script.py"
+    script.write_text(text)
+    status, output = judged(script)
+    assert said in output
+    assert status == 2
+
+
+@pytest.mark.parametrize("ranks", ["0", "2,", "x", "17", "\uff12"])
+def test_numbers_of_ranks_are_checked(ranks):
+    status, output = judged("-P", ranks, SCRIPTS / "one_shot_pads.py")
+    assert "does not name numbers from 1 to 16" in output
+    assert status == 2
