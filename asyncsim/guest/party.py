@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from asyncsim.guest.layout import Wanted
+from asyncsim.guest.line import present_line
 from asyncsim.guest.memory import Memory
+from asyncsim.guest.places import sliced
+from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
+    from asyncsim.guest.domain import Domain, Make
+    from asyncsim.guest.places import Array, Block, Run
     from asyncsim.machine.rank import Rank
 
 WORLD = "world"
 """The team of all."""
 _ROUNDS = 8
 """Collectives come to new cells; so many are declared at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Promise:
+    """An array that an operation under way has taken."""
+
+    of: Hashable
+    array: Array
+    value: Any
+    line: str
 
 
 class Party(Memory):
@@ -26,12 +44,163 @@ class Party(Memory):
         given: likewise.
         mail: what processes hand each other, by team, round and process; read after the signal that it is there.
 
+    Attributes:
+        finalised: it has come to its end.
+
     """
+
+    completes = "a quiet completes"
+    """What its interface says of operations, for messages."""
 
     def __init__(self, rank: Rank, *given: Any, mail: dict[Any, Any]) -> None:  # noqa: ANN401 - as `Memory` takes them
         super().__init__(rank, *given)
         self.mail = mail
+        self.finalised = False
         self._counts: dict[Hashable, int] = {}
+        self._promises: list[_Promise] = []
+
+    def collective(self, name: str, team: Hashable = WORLD, **facts: Any) -> None:  # noqa: ANN401 - whatever they are
+        """Note that the process is in a collective.
+
+        Args:
+            name: of it.
+            team: of which processes; one of less than all is not compared.
+            facts: what must be the same for all.
+
+        """
+        if team == WORLD:
+            self.rank.collective(name, **facts)
+
+    def number(self, what: str, kind: str, given: Any, count: int) -> int:  # noqa: ANN401 - whatever is given
+        """Return the number of a process.
+
+        Args:
+            what: the call, for the message.
+            kind: what its interface calls a process.
+            given: by the author.
+            count: how many there are.
+
+        Raises:
+            MisuseError: there is none of that number.
+
+        """
+        if isinstance(given, bool) or not hasattr(given, "__index__") or not 0 <= int(given) < count:
+            raise MisuseError(f"{what}: there is no {kind} {given!r}; {kind}s are 0 to {count - 1}")
+        return int(given)
+
+    # ---- operations under way
+
+    def issue(self, domain: Domain | None, make: Make) -> Any:  # noqa: ANN401 - what the operation gives
+        """Do an operation in a domain.
+
+        Args:
+            domain: None: the process's own.
+            make: makes it, of the actor that does it.
+
+        """
+        return self.do(make(self.rank)) if domain is None else domain.run(self, make)
+
+    def looked(self, asked: Hashable, domain: Domain | None, cell: Any, make: Make) -> Any:  # noqa: ANN401 - likewise
+        """Do an operation that returns what a cell held, and changes nothing where it returns the same again.
+
+        Args:
+            asked: what it is, and of what.
+            domain: as for `issue`.
+            cell: the cell.
+            make: as for `issue`.
+
+        """
+        return self.tried(
+            asked,
+            lambda: self.issue(domain, make),
+            lambda held: self.issue(domain, lambda rank: rank.wait(cell != held)),
+        )
+
+    def followed(self, array: Array) -> Block:
+        """Return the block of an array; a private one is followed from now on: an operation on it outlasts its call.
+
+        Args:
+            array: as the author gave it.
+
+        """
+        block = self.places.find(array)
+        if block is not None:
+            return block
+        whole = array
+        while isinstance(whole.base, np.ndarray) and whole.base.dtype == array.dtype:
+            whole = whole.base
+        if not (whole.flags.c_contiguous or whole.flags.f_contiguous):
+            whole = array
+        flat = whole.reshape(-1, order="A")
+        wanted = Wanted(present_line().assigned() or "buffer", flat.size, flat.dtype.name)
+        return self.make(("private", self.me, self.next("private")), wanted, flat=flat, private=True)
+
+    def promise(self, of: Hashable, array: Array, value: Any = None) -> None:  # noqa: ANN401 - of any type
+        """Let an array have a value when an operation completes; until then the author may not touch it.
+
+        Args:
+            of: with what it completes.
+            array: of one's own.
+            value: what it then has; None: the operation reads the array, and it may be read.
+
+        """
+        self.followed(array)
+        self._promises.append(_Promise(of, array, value, str(present_line())))
+
+    def deliver(self, chosen: Callable[[Any], bool]) -> None:
+        """Give arrays what they were promised.
+
+        Args:
+            chosen: says whether what completes with this is complete.
+
+        """
+        done = [each for each in self._promises if chosen(each.of)]
+        self._promises = [each for each in self._promises if not chosen(each.of)]
+        for each in done:
+            block = self.places.find(each.array)
+            if each.value is not None and block is not None:
+                each.array[...] = each.value
+                self.store(block, each.array)
+
+    def load_runs(self, block: Block, runs: Sequence[Run]) -> None:
+        """Load, unless it is the result of an operation that is not complete.
+
+        Args:
+            block: as for all memory.
+            runs: likewise.
+
+        Raises:
+            MisuseError: it is.
+
+        """
+        for each in self._touched(block, runs):
+            if each.value is not None:
+                raise MisuseError(f"the result of the operation at {each.line} is read before {self.completes} it")
+        super().load_runs(block, runs)
+
+    def note_store(self, block: Block, runs: Sequence[Run]) -> None:
+        """Store, unless an operation that is not complete reads or writes it.
+
+        Args:
+            block: as for all memory.
+            runs: likewise.
+
+        Raises:
+            MisuseError: one does.
+
+        """
+        for each in self._touched(block, runs):
+            raise MisuseError(f"what the operation at {each.line} is on is written before {self.completes} it")
+        super().note_store(block, runs)
+
+    def _touched(self, block: Block, runs: Sequence[Run]) -> list[_Promise]:
+        return [
+            each
+            for each in self._promises
+            if any(np.may_share_memory(each.array, block.flat[sliced(run)]) for run in runs)
+        ]
+
+    # ---- meeting
 
     def next(self, key: Hashable) -> int:
         """Return how often it was asked for this before."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asyncsim.trace.errors import RefusedError
+from asyncsim.trace.errors import MisuseError, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -141,6 +141,25 @@ def address(array: Array) -> int:
     """Return the address of an array's first element."""
     start: int = array.__array_interface__["data"][0]
     return start
+
+
+def contiguous(what: str, name: str, array: object) -> Array:
+    """Return an array that lies in one piece.
+
+    Args:
+        what: the call, for the message.
+        name: of the argument.
+        array: what was given for it.
+
+    Raises:
+        MisuseError: it does not, or is no array.
+
+    """
+    if not isinstance(array, np.ndarray):
+        raise MisuseError(f"{what}: {name} is {type(array).__name__}; give a NumPy array")
+    if not (array.flags.c_contiguous or array.flags.f_contiguous):
+        raise MisuseError(f"{what}: {name} is not contiguous; copy it, or name its places by a stride")
+    return array
 
 
 def sliced(run: Run) -> slice:

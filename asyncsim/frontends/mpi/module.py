@@ -4,31 +4,22 @@ from __future__ import annotations
 
 from functools import partial
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from asyncsim.frontends.mpi import comm, win
 from asyncsim.frontends.mpi.datatypes import DATATYPES, OPS, Datatype, Op
 from asyncsim.frontends.mpi.proc import Proc
+from asyncsim.guest.answers import Answered
 from asyncsim.guest.party import WORLD
 from asyncsim.guest.script import Script
-from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class _Mpi(ModuleType):
-    """The module ``mpi4py.MPI``."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise MisuseError(f"mpi4py has no MPI.{name}, or asyncsim does not answer it")
-
-
 def modules() -> dict[str, ModuleType]:
     """Return the modules by name."""
-    mpi = _Mpi("mpi4py.MPI", "MPI, on simulated ranks.")
+    mpi = Answered("mpi4py.MPI", "MPI, on simulated ranks.")
     numbers = {name: value for home in (comm, win) for name, value in vars(home).items() if name.isupper()}
     vars(mpi).update(
         {name: value for name, value in numbers.items() if isinstance(value, int | str)},

@@ -186,12 +186,12 @@ class Operations:
 
     def _fetch(self, own: Proc, cell: Any, value: Array, into: Array, op: Op, asked: Any) -> None:
         if op.name == "NO_OP":
-            held = own.looked(("read", self.key, asked), cell, lambda rank: rank.read(cell))
+            held = own.looked(("read", self.key, asked), None, cell, lambda rank: rank.read(cell))
         elif op.name in _FETCHES:
             held = own.do(getattr(own.rank, _FETCHES[op.name])(cell, int(value[0]), order="acquire"))
         else:
             raise RefusedError(f"a fetch with {op.name} is not followed")
-        own.give(into, held)
+        own.promise((self.key, 0), into, held)
 
     @answers
     def Get_accumulate(
@@ -214,5 +214,5 @@ class Operations:
         cell = self._word(own, "Compare_and_swap", value, target_rank, target_disp, 0)
         old, new = int(expected[0]), int(value[0])
         asked = ("swap", self.key, target_rank, target_disp, old, new)
-        held = own.looked(asked, cell, lambda rank: rank.compare_exchange(cell, old, new, order="acquire"))
-        own.give(into, held)
+        held = own.looked(asked, None, cell, lambda rank: rank.compare_exchange(cell, old, new, order="acquire"))
+        own.promise((self.key, 0), into, held)

@@ -1,4 +1,4 @@
-"""Symmetric memory: made by all PEs together, and freed by all; locks and signals are made so, too."""
+"""Symmetric memory: made by all PEs together, and freed by all."""
 
 from __future__ import annotations
 
@@ -16,58 +16,49 @@ if TYPE_CHECKING:
     from asyncsim.guest.places import Array
 
 
-def _new(shape: Any, dtype: Any, order: str, *, cleared: bool) -> Array:
-    kind = np.dtype(dtype)
-    count = int(np.prod(shape, dtype="p"))
-    block = present_pe().make_symmetric(count, kind, cleared=cleared)
-    return block.flat.reshape(shape, order=order)  # type: ignore[call-overload,no-any-return]
-
-
 @answers
 def new_array(shape: Any, dtype: Any = float, order: str = "C", *, align: Any = None, hints: Any = None,
               clear: bool = True) -> Array:  # fmt: skip
     """Allocate; the barrier of the allocation is its end."""
     del align, hints
-    return _new(shape, dtype, order, cleared=clear)
+    pe = present_pe()
+    made = pe.make_symmetric(shape, dtype, order, cleared=clear)
+    pe.barrier()
+    return made
 
 
 @answers
 def zeros(shape: Any, dtype: Any = float, order: str = "C", *, align: Any = None, hints: Any = None) -> Array:
     """Allocate zeros; ends in a barrier."""
-    del align, hints
-    return _new(shape, dtype, order, cleared=True)
+    return new_array(shape, dtype, order, align=align, hints=hints)
 
 
 @answers
 def empty(shape: Any, dtype: Any = float, order: str = "C", *, align: Any = None, hints: Any = None) -> Array:
     """Allocate what nobody wrote; ends in a barrier."""
-    del align, hints
-    return _new(shape, dtype, order, cleared=False)
+    return new_array(shape, dtype, order, align=align, hints=hints, clear=False)
 
 
 @answers
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, align: Any = None,
          hints: Any = None) -> Array:  # fmt: skip
     """Allocate and fill; ends in a sync, after which all see that."""
-    del align, hints
-    made = _new(shape, np.array(fill_value).dtype if dtype is None else dtype, order, cleared=False)
+    made = empty(shape, np.array(fill_value).dtype if dtype is None else dtype, order, align=align, hints=hints)
     return _filled(made, fill_value)
 
 
 @answers
 def ones(shape: Any, dtype: Any = float, order: str = "C", *, align: Any = None, hints: Any = None) -> Array:
     """Allocate ones; ends in a sync."""
-    del align, hints
-    return _filled(_new(shape, dtype, order, cleared=False), 1)
+    return full(shape, 1, dtype, order, align=align, hints=hints)
 
 
 @answers
 def array(obj: Any, dtype: Any = None, *, order: str = "K", align: Any = None, hints: Any = None) -> Array:
     """Allocate a copy; ends in a sync."""
-    del align, hints
     given = np.array(use(obj), dtype, order=order)  # type: ignore[call-overload]
-    made = _new(given.shape, given.dtype, "F" if given.flags.f_contiguous and given.ndim > 1 else "C", cleared=False)
-    return _filled(made, given)
+    lies = "F" if given.flags.f_contiguous and given.ndim > 1 else "C"
+    return _filled(empty(given.shape, given.dtype, lies, align=align, hints=hints), given)
 
 
 def _filled(made: Array, value: Any) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from asyncsim.frontends.shmem.constants import CONSTANTS
 from asyncsim.frontends.shmem.pe import Pe, present_pe
-from asyncsim.frontends.shmem.rma import buffer, common_size
+from asyncsim.frontends.shmem.rma import common_size
 from asyncsim.frontends.shmem.teams import TEAM_WORLD, Team
 from asyncsim.guest.answers import answers
 from asyncsim.trace.errors import MisuseError
@@ -34,9 +34,8 @@ class _Call:
         self.team = (team or TEAM_WORLD).usable(what)
         self.members = list(self.team.members)
         self.place = self.members.index(self.own.me)
-        self.target, self.source = buffer(what, "target", target), buffer(what, "source", source)
-        if target.dtype != source.dtype:
-            raise MisuseError(f"{what}: target holds {target.dtype} and source {source.dtype}; they must be the same")
+        self.target, self.source = target, source
+        common_size(what, target, source, 0)
         self.into = self.own.symmetric(what, "target", target)
         self.start = self.into.offset(target)
         self.block = self.own.symmetric(what, "source", source)
@@ -46,19 +45,27 @@ class _Call:
         """Come to the cells of a round."""
         self.cells, self.base, _ = self.own.round(self.team.key)
 
-    def check_room(self, size: int, array: Array, name: str) -> None:
-        """Refuse more elements than an array has."""
-        if size > array.size:
-            raise MisuseError(f"{self.what}: {size} elements, and {name} has {array.size}: out of range")
+    def check_room(self, size: int, into: int) -> None:
+        """Refuse more elements than the source and the target have."""
+        for name, count, array in (("source", size, self.source), ("target", into, self.target)):
+            if count > array.size:
+                raise MisuseError(f"{self.what}: {count} elements, and {name} has {array.size}: out of range")
+
+    def concatenate(self, count: int, start: int) -> None:
+        """Put so many elements to all targets from an element on, and wait for the others'."""
+        self.begin()
+        tile = self.values(0, count)
+        for place in range(len(self.members)):
+            self.write(place, tile, start)
+        self.wait_for(range(len(self.members)))
 
     def values(self, start: int, size: int, step: int = 1) -> Array:
         """Return elements of the source, as they are now."""
         if not size:
             return np.zeros(0, self.source.dtype)
-        stop = start + (size - 1) * step + 1
-        flat = self.source.ravel(order="K")  # a view: it is contiguous
-        self.own.load(self.block, flat[start:stop:step])
-        return flat[start:stop:step].copy()
+        flat: Array = self.source.ravel(order="K")[start : start + (size - 1) * step + 1 : step]  # a view
+        self.own.load(self.block, flat)
+        return flat.copy()
 
     def write(self, place: int, tile: Array, at: int, step: int = 1) -> None:
         """Put elements to the target of a member, with the signal of this round; to the own one, store them."""
@@ -71,7 +78,7 @@ class _Call:
         if not tile.size:
             own.do(own.rank.notify(cell, 1, order="relaxed"))
             return
-        there = own.elements(self.into, self.start + at, tile.size, pe, step)
+        there = own.region(self.into, (self.start + at, tile.size, step), pe)
         own.do(own.rank.put_signal(there, tile, cell, 1))
 
     def store(self, tile: Array, at: int, step: int = 1) -> None:
@@ -115,17 +122,15 @@ def sync(team: Team | None = None) -> None:
 @answers
 def broadcast(target: Any, source: Any, root: int, size: int | None = None, team: Team | None = None) -> None:
     """Copy the root's source to everybody's target, its own included."""
-    call = _Call("broadcast", target, source, team, root=int(root))
-    if not 0 <= root < len(call.members):
-        raise MisuseError(f"broadcast: there is no PE {root} in a team of {len(call.members)}")
+    call = _Call("broadcast", target, source, team, root=root)
+    root = call.own.number("broadcast", "PE", root, len(call.members))
     count = common_size("broadcast", target, source, size)
     call.begin()
     if call.place != root:
         call.wait_for([root])
         return
-    tile = call.values(0, count)
     for place in range(len(call.members)):
-        call.write(place, tile, 0)
+        call.write(place, call.values(0, count), 0)
 
 
 @answers
@@ -133,14 +138,10 @@ def collect(target: Any, source: Any, size: int | None = None, team: Team | None
     """Concatenate as much of each source as its PE says, on everybody's target."""
     call = _Call("collect", target, source, team)
     count = source.size if size is None else int(size)
-    call.check_room(count, source, "source")
+    call.check_room(count, 0)
     sizes = call.exchange(count)
-    call.begin()
-    call.check_room(sum(sizes), target, "target")
-    tile = call.values(0, count)
-    for place in range(len(call.members)):
-        call.write(place, tile, sum(sizes[: call.place]))
-    call.wait_for(range(len(call.members)))
+    call.check_room(0, sum(sizes))
+    call.concatenate(count, sum(sizes[: call.place]))
 
 
 @answers
@@ -148,13 +149,8 @@ def fcollect(target: Any, source: Any, size: int | None = None, team: Team | Non
     """Concatenate equal parts of all sources, on everybody's target."""
     count = int(size) if size is not None else getattr(source, "size", 0)
     call = _Call("fcollect", target, source, team, size=count)
-    call.check_room(count, source, "source")
-    call.check_room(count * len(call.members), target, "target")
-    call.begin()
-    tile = call.values(0, count)
-    for place in range(len(call.members)):
-        call.write(place, tile, call.place * count)
-    call.wait_for(range(len(call.members)))
+    call.check_room(count, count * len(call.members))
+    call.concatenate(count, call.place * count)
 
 
 @answers
@@ -195,7 +191,6 @@ def reduce(
         raise MisuseError(f"reduce: there is no operation {op!r}; use {', '.join(_FOLDS)}")
     if name in ("and", "or", "xor") and getattr(source, "dtype", np.dtype(int)).kind not in "iub":
         raise MisuseError(f"{name}_reduce: source holds {source.dtype}; it is for integers")
-    buffer("reduce", "target", target), buffer("reduce", "source", source)
     count = common_size(f"{name}_reduce", target, source, size)
     call = _Call(f"{name}_reduce", target, source, team, size=count)
     values = call.exchange(call.values(0, count))

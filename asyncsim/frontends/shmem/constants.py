@@ -5,56 +5,22 @@ from __future__ import annotations
 from enum import IntEnum, IntFlag, StrEnum
 from typing import Any
 
+from asyncsim.trace.errors import MisuseError
 
-class CMP(IntEnum):
-    """Comparisons."""
+CMP = IntEnum("CMP", "EQ NE GT LE LT GE", start=0)
+SIGNAL = IntEnum("SIGNAL", "SET ADD", start=0)
+THREAD = IntEnum("THREAD", "SINGLE FUNNELED SERIALIZED MULTIPLE", start=0)
+CTX = IntFlag("CTX", "PRIVATE SERIALIZED NOSTORE")
+MALLOC = IntFlag("MALLOC", "ATOMICS_REMOTE SIGNAL_REMOTE")
+OP = StrEnum("OP", "AND OR XOR MAX MIN SUM PROD")
+AMO = StrEnum("AMO", "SET INC ADD AND OR XOR")
 
-    EQ, NE, GT, LE, LT, GE = range(6)
-
-
-class OP(StrEnum):
-    """Reductions."""
-
-    AND, OR, XOR, MAX, MIN, SUM, PROD = "and", "or", "xor", "max", "min", "sum", "prod"
-
-
-class AMO(StrEnum):
-    """Atomics."""
-
-    SET, INC, ADD, AND, OR, XOR = "set", "inc", "add", "and", "or", "xor"
-
-
-class SIGNAL(IntEnum):
-    """What a put with signal does to its signal."""
-
-    SET, ADD = range(2)
-
-
-class THREAD(IntEnum):
-    """Thread levels."""
-
-    SINGLE, FUNNELED, SERIALIZED, MULTIPLE = range(4)
-
-
-class CTX(IntFlag):
-    """Options of contexts."""
-
-    PRIVATE, SERIALIZED, NOSTORE = 1, 2, 4
-
-
-class MALLOC(IntFlag):
-    """Hints of allocations."""
-
-    ATOMICS_REMOTE, SIGNAL_REMOTE = 1, 2
-
-
-CONSTANTS: dict[str, Any] = {
-    f"{kind.__name__}_{each.name}": each for kind in (CMP, OP, AMO, SIGNAL, THREAD, CTX, MALLOC) for each in kind
-} | {kind.__name__: kind for kind in (CMP, OP, AMO, SIGNAL, THREAD, CTX, MALLOC)}
+_KINDS: tuple[Any, ...] = (CMP, OP, AMO, SIGNAL, THREAD, CTX, MALLOC)
+CONSTANTS: dict[str, Any] = {f"{kind.__name__}_{each.name}": each for kind in _KINDS for each in kind} | {
+    kind.__name__: kind for kind in _KINDS
+}
 """``CMP`` and ``CMP_EQ`` alike."""
-
-COMPARED = {"EQ": "eq", "NE": "ne", "GT": "gt", "LE": "le", "LT": "lt", "GE": "ge"}
-"""What `operator` calls each comparison."""
+_SIGNS = {"==": "EQ", "!=": "NE", ">": "GT", "<=": "LE", "<": "LT", ">=": "GE"}
 
 
 def comparison(cmp: Any) -> str:
@@ -63,8 +29,12 @@ def comparison(cmp: Any) -> str:
     Args:
         cmp: as the author gave it.
 
+    Raises:
+        MisuseError: it is none.
+
     """
-    signs = {"==": "EQ", "!=": "NE", ">": "GT", "<=": "LE", "<": "LT", ">=": "GE"}
-    if isinstance(cmp, str):
-        return COMPARED[signs.get(cmp, cmp.upper())]
-    return COMPARED[CMP(cmp).name]
+    try:
+        known: str = CMP[_SIGNS.get(cmp, cmp.upper())].name if isinstance(cmp, str) else CMP(cmp).name
+    except (KeyError, ValueError) as error:
+        raise MisuseError(f"there is no comparison {cmp!r}; use {', '.join(CMP.__members__)}") from error
+    return known.lower()

@@ -1,4 +1,4 @@
-"""Locks, and signal objects."""
+"""Locks, and signal objects: symmetric objects that are no arrays."""
 
 from __future__ import annotations
 
@@ -18,104 +18,78 @@ if TYPE_CHECKING:
 
 
 class _Handle:
-    """A symmetric object that is no array.
+    """A symmetric object that is no array; making it ends in a barrier, and deleting it begins with one."""
 
-    Args:
-        kind: "lock" or "signal".
+    kind = ""
 
-    """
-
-    def __init__(self, kind: str) -> None:
+    def __init__(self) -> None:
         pe = present_pe()
-        self.kind = kind
-        self.key: Hashable = (kind, pe.next(kind))
-        pe.collective(f"new_{kind}")
-        self._cells: SignalView = pe.wanted(
-            self.key, Wanted(present_line().assigned() or kind, 1, "int64", signal=True)
-        )
-        self._freed = ""
+        self.key: Hashable = (self.kind, pe.next(self.kind))
+        pe.collective(f"new_{self.kind}")
+        wanted = Wanted(present_line().assigned() or self.kind, 1, "int64", signal=True)
+        self.counters: SignalView = pe.wanted(self.key, wanted)
+        self.deleted = ""
         pe.barrier()
 
-    def cells(self, what: str) -> SignalView:
-        """Return its cells, one a PE.
+    @classmethod
+    def cells(cls, what: str, given: Any) -> SignalView:
+        """Return the cells of one, one a PE.
 
         Args:
             what: the call, for the message.
+            given: what was given for it.
 
         Raises:
-            MisuseError: it was deleted.
+            MisuseError: it is none, or was deleted.
 
         """
-        if self._freed:
-            raise MisuseError(f"{what}: the {self.kind} was deleted, at {self._freed}")
-        return self._cells
+        if not isinstance(given, cls):
+            raise MisuseError(
+                f"{what}: {type(given).__name__} is no {cls.kind}; give what shmem.new_{cls.kind} returned"
+            )
+        if given.deleted:
+            raise MisuseError(f"{what}: the {cls.kind} was deleted, at {given.deleted}")
+        return given.counters
 
-    def delete(self) -> None:
-        """Delete it, with all PEs; begins with a barrier."""
-        self.cells(f"del_{self.kind}")
+    @classmethod
+    def delete(cls, given: Any) -> None:
+        """Delete one, with all PEs."""
+        cls.cells(f"del_{cls.kind}", given)
         pe = present_pe()
-        pe.collective(f"del_{self.kind}")
+        pe.collective(f"del_{cls.kind}")
         pe.barrier()
-        self._freed = str(present_line())
+        given.deleted = str(present_line())
 
 
 class SigAddr(_Handle):
     """A signal object."""
 
+    kind = "signal"
+
 
 class LockHandle(_Handle):
     """A lock."""
 
-
-@answers
-def new_signal() -> SigAddr:
-    """Make a signal; ends in a barrier."""
-    return SigAddr("signal")
-
-
-@answers
-def del_signal(signal: SigAddr) -> None:
-    """Delete a signal."""
-    signal.delete()
-
-
-@answers
-def new_lock() -> LockHandle:
-    """Make a lock; ends in a barrier."""
-    return LockHandle("lock")
-
-
-@answers
-def del_lock(lock: LockHandle) -> None:
-    """Delete a lock."""
-    lock.delete()
-
-
-def _home(what: str, lock: Any) -> Any:
-    """Return the cell of a lock: that of PE 0."""
-    if not isinstance(lock, LockHandle):
-        raise MisuseError(f"{what}: {type(lock).__name__} is no lock; give what shmem.new_lock returned")
-    return lock.cells(what).at(0)[0]
+    kind = "lock"
 
 
 @answers
 def set_lock(lock: LockHandle) -> None:
     """Wait until the lock is free, and take it."""
-    pe, cell = present_pe(), _home("set_lock", lock)
+    pe, cell = present_pe(), LockHandle.cells("set_lock", lock).at(0)[0]
     pe.do(pe.rank.wait(cell == 0, then=UpdateName(SET)(1)))
-    pe.held[lock.key] = str(present_line())
+    pe.held.add(lock.key)
 
 
 @answers
 def test_lock(lock: LockHandle) -> bool:
     """Take the lock if it is free; return whether it was not."""
-    pe, cell = present_pe(), _home("test_lock", lock)
-    taken: int = pe.looked(
-        ("test_lock", lock.key), None, cell, lambda rank: rank.compare_exchange(cell, 0, 1, order="acquire")
-    )
+    pe, cell = present_pe(), LockHandle.cells("test_lock", lock).at(0)[0]
+    asked = ("test_lock", lock.key)
+    taken = bool(pe.looked(asked, None, cell, lambda rank: rank.compare_exchange(cell, 0, 1, order="acquire")))
     if not taken:
-        pe.held[lock.key] = str(present_line())
-    return bool(taken)
+        pe.held.add(lock.key)
+    return taken
 
 
 @answers
@@ -126,9 +100,10 @@ def clear_lock(lock: LockHandle) -> None:
         MisuseError: this PE does not hold it.
 
     """
-    pe, cell = present_pe(), _home("clear_lock", lock)
-    if pe.held.pop(lock.key, None) is None:
+    pe, cell = present_pe(), LockHandle.cells("clear_lock", lock).at(0)[0]
+    if lock.key not in pe.held:
         raise MisuseError("clear_lock: this PE does not hold the lock; set_lock or test_lock takes it")
+    pe.held.remove(lock.key)
     pe.quiet()
     pe.do(pe.rank.notify(cell, 0, SET))
 
@@ -137,32 +112,31 @@ class Lock:
     """A lock as an object."""
 
     def __init__(self) -> None:
-        self._lock: LockHandle | None = new_lock()
+        self._lock: LockHandle | None = LockHandle()
 
     def destroy(self) -> None:
         """Delete it."""
-        lock, self._lock = self._lock, None
-        if lock is not None:
-            del_lock(lock)
-
-    def _alive(self) -> LockHandle:
-        if self._lock is None:
-            raise MisuseError("this lock was destroyed")
-        return self._lock
+        if self._lock is not None:
+            LockHandle.delete(self._lock)
+            self._lock = None
 
     def acquire(self, blocking: bool = True) -> bool:  # noqa: FBT001, FBT002 - as shmem4py has it
         """Take it; without `blocking` only if it is free. Return whether it was taken."""
-        if blocking:
-            set_lock(self._alive())
-            return True
-        return not test_lock(self._alive())
+        return not (set_lock if blocking else test_lock)(self._lock)  # type: ignore[arg-type]
 
     def release(self) -> None:
         """Let it go."""
-        clear_lock(self._alive())
+        clear_lock(self._lock)  # type: ignore[arg-type]
 
     def __enter__(self) -> None:
         self.acquire()
 
     def __exit__(self, *_: object) -> None:
         self.release()
+
+
+HANDLES = {
+    "new_signal": SigAddr, "del_signal": SigAddr.delete, "new_lock": LockHandle, "del_lock": LockHandle.delete,
+    "SigAddr": SigAddr, "LockHandle": LockHandle, "Lock": Lock,
+}  # fmt: skip
+"""By their names in shmem4py."""

@@ -12,26 +12,14 @@ import numpy as np
 from asyncsim.frontends.shmem import allocation, atomics, collectives, locks, rma, teams, waits
 from asyncsim.frontends.shmem.constants import CONSTANTS, THREAD
 from asyncsim.frontends.shmem.pe import Pe, present_pe
-from asyncsim.guest.answers import answering, answers
+from asyncsim.guest.answers import Answered, answering, answers
 from asyncsim.guest.script import Script
-from asyncsim.trace.errors import MisuseError, RefusedError
+from asyncsim.trace.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from asyncsim.guest.places import Array
-
-
-@answers
-def my_pe() -> int:
-    """Return the number of this PE."""
-    return present_pe().me
-
-
-@answers
-def n_pes() -> int:
-    """Return how many PEs there are."""
-    return present_pe().size
 
 
 @answers
@@ -78,26 +66,17 @@ def ptr(target: Any, pe: int) -> Array | None:
     """Return a symmetric array of one's own; None for another PE's, which a network adapter reaches, no load."""
     own = present_pe()
     own.symmetric("ptr", "target", target)
-    return np.asarray(target) if own.pe("ptr", pe) == own.me else None
-
-
-class _Shmem(ModuleType):
-    """The module ``shmem4py.shmem``."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise MisuseError(f"shmem4py has no shmem.{name}, or asyncsim does not answer it")
+    return np.asarray(target) if own.number("ptr", "PE", pe, own.size) == own.me else None
 
 
 def modules() -> dict[str, ModuleType]:
     """Return the modules by name."""
-    shmem = _Shmem("shmem4py.shmem", "OpenSHMEM, on simulated PEs.")
+    shmem = Answered("shmem4py.shmem", "OpenSHMEM, on simulated PEs.")
     given = answering(sys.modules[__name__], allocation, rma, locks, atomics, waits, collectives)
     vars(shmem).update(
         given,
         **CONSTANTS, **atomics.ATOMICS, **collectives.REDUCTIONS, **waits.WAITS,
-        del_array=allocation.free, Lock=locks.Lock,
+        my_pe=teams.TEAM_WORLD.my_pe, n_pes=teams.TEAM_WORLD.n_pes, **locks.HANDLES, del_array=allocation.free,
         Ctx=teams.Ctx, CTX_DEFAULT=teams.CTX_DEFAULT, CTX_INVALID=teams.CTX_INVALID,
         Team=teams.Team, TEAM_WORLD=teams.TEAM_WORLD, TEAM_SHARED=teams.TEAM_SHARED, TEAM_INVALID=teams.TEAM_INVALID,
         MAJOR_VERSION=1, MINOR_VERSION=5, VENDOR_STRING="asyncsim", query_thread=init_thread,

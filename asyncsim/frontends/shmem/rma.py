@@ -4,43 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from asyncsim.frontends.shmem.constants import SIGNAL
 from asyncsim.frontends.shmem.locks import SigAddr
 from asyncsim.frontends.shmem.pe import present_pe
+from asyncsim.frontends.shmem.teams import Ctx, domain_of, issued
 from asyncsim.guest.accesses import use
 from asyncsim.guest.answers import answers
-from asyncsim.guest.layout import Wanted
+from asyncsim.guest.places import contiguous
 from asyncsim.trace.cells import ATOMIC_ADD, SET
 from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
     from asyncsim.frontends.shmem.pe import Pe
-    from asyncsim.frontends.shmem.teams import Ctx
     from asyncsim.guest.places import Array, Block
 
 
-def buffer(what: str, name: str, array: Any) -> Array:
-    """Return an array that lies in one piece.
-
-    Args:
-        what: the call, for the message.
-        name: of the argument.
-        array: what was given for it.
-
-    Raises:
-        MisuseError: it does not, or is no array.
-
-    """
-    if not isinstance(array, np.ndarray):
-        raise MisuseError(f"{what}: {name} is {type(array).__name__}; give a NumPy array")
-    if not (array.flags.c_contiguous or array.flags.f_contiguous):
-        raise MisuseError(f"{what}: {name} is not contiguous; use iput or iget, or a copy")
-    return array
-
-
-def common_size(what: str, target: Array, source: Array, size: Any, tst: int = 1, sst: int = 1) -> int:
+def common_size(what: str, target: Any, source: Any, size: Any, tst: int = 1, sst: int = 1) -> int:
     """Return how many elements are copied.
 
     Args:
@@ -52,15 +31,21 @@ def common_size(what: str, target: Array, source: Array, size: Any, tst: int = 1
         sst: likewise, of the source.
 
     Raises:
-        MisuseError: they differ in dtype, or one of them has less than that.
+        MisuseError: they differ in dtype, or one of them has less than that, or it is no number of elements.
 
     """
+    if min(tst, sst) < 1:
+        raise MisuseError(f"{what}: a stride of {min(tst, sst)}; it must be at least 1")
+    rooms = {}
+    for name, array, step in (("target", target, tst), ("source", source, sst)):
+        rooms[name] = -(-contiguous(what, name, array).size // step)
     if target.dtype != source.dtype:
         raise MisuseError(f"{what}: target holds {target.dtype} and source {source.dtype}; they must be the same")
-    rooms = (-(-target.size // tst), -(-source.size // sst))
     if size is None:
-        return min(rooms)
-    for name, room in zip(("target", "source"), rooms, strict=True):
+        return min(rooms.values())
+    if not hasattr(size, "__index__") or size < 0:
+        raise MisuseError(f"{what}: size is {size!r}; give a number of elements")
+    for name, room in rooms.items():
         if size > room:
             raise MisuseError(f"{what}: {size} elements, and {name} has {room}: out of range")
     return int(size)
@@ -103,62 +88,38 @@ def _put(
     what: str, target: Any, source: Any, pe: int, size: int | None, ctx: Ctx | None, *, nbi: bool = False,
     tst: int = 1, sst: int = 1, signal: tuple[Any, int, Any] | None = None,
 ) -> None:  # fmt: skip
-    own = present_pe()
-    pe = own.pe(what, pe)
-    block = own.symmetric(what, "target", buffer(what, "target", target))
-    size = common_size(what, target, buffer(what, "source", source), size, tst, sst)
-    _check_stride(what, tst, sst)
+    own, (domain, pe) = present_pe(), issued(what, pe, ctx)
+    block = own.symmetric(what, "target", target)
+    size = common_size(what, target, source, size, tst, sst)
     if not size:
         return
     start = block.offset(target)
     if signal is None and size == 1 and ("flag", block.key, start) in own.layout.marks:
         value = int(use(source).ravel(order="K")[0])  # somebody waits for this element: it is set, as a whole
         cell = own.cell(block, start, pe)
-        own.issue(ctx, lambda rank: rank.notify(cell, value, SET, order="relaxed"))
+        own.issue(domain, lambda rank: rank.notify(cell, value, SET, order="relaxed"))
         return
-    there = own.elements(block, start, size, pe, tst)
+    there = own.region(block, (start, size, tst), pe)
     here = _source(own, block, source, size, sst, nbi=nbi)
     if signal is None:
-        own.issue(ctx, lambda rank: rank.put(there, here, nbi=nbi))
+        own.issue(domain, lambda rank: rank.put(there, here, nbi=nbi))
         return
     handle, value, op = signal
-    if not isinstance(handle, SigAddr):
-        raise MisuseError(f"{what}: signal is {type(handle).__name__}; give what shmem.new_signal returned")
-    cell = handle.cells(what).at(pe)[0]
+    cell = SigAddr.cells(what, handle).at(pe)[0]
     how = SET if SIGNAL(op) == SIGNAL.SET else ATOMIC_ADD
-    own.issue(ctx, lambda rank: rank.put_signal(there, here, cell, int(value), how, nbi=nbi))
+    own.issue(domain, lambda rank: rank.put_signal(there, here, cell, int(value), how, nbi=nbi))
 
 
 def _source(own: Pe, target: Block, source: Array, size: int, step: int, *, nbi: bool) -> Any:
     """Return what is copied: a region of one's own, or the values as they are now."""
-    block = own.places.find(source)
-    if block is None and nbi:
-        block = adopted(own, source)
+    block = own.followed(source) if nbi else own.places.find(source)
     if block is not None:
         own.check_alive(block)
         if block.flat.dtype == target.flat.dtype == source.dtype:
-            return own.elements(block, block.offset(source), size, own.me, step)
+            return own.region(block, (block.offset(source), size, step), own.me)
         own.load(block, source)
     tile = source.ravel(order="K")[: (size - 1) * step + 1 : step].copy()
     return tile.view(target.flat.dtype)
-
-
-def adopted(own: Pe, array: Array) -> Block:
-    """Follow a private array from now on: an operation on it goes on after its call.
-
-    Args:
-        own: the PE.
-        array: as the author gave it.
-
-    """
-    whole = array
-    while isinstance(whole.base, np.ndarray) and whole.base.dtype == array.dtype:
-        whole = whole.base
-    if not (whole.flags.c_contiguous or whole.flags.f_contiguous):
-        whole = array
-    flat = whole.ravel(order="K")
-    wanted = Wanted("buffer", flat.size, flat.dtype.name)
-    return own.make(("private", own.me, own.next("private")), wanted, flat=flat, private=True)
 
 
 @answers
@@ -184,40 +145,31 @@ def _get(
     what: str, target: Any, source: Any, pe: int, size: int | None, ctx: Ctx | None, *, nbi: bool = False,
     tst: int = 1, sst: int = 1,
 ) -> None:  # fmt: skip
-    own = present_pe()
-    pe = own.pe(what, pe)
-    block = own.symmetric(what, "source", buffer(what, "source", source))
-    size = common_size(what, buffer(what, "target", target), source, size, tst, sst)
-    _check_stride(what, tst, sst)
+    own, (domain, pe) = present_pe(), issued(what, pe, ctx)
+    block = own.symmetric(what, "source", source)
+    size = common_size(what, target, source, size, tst, sst)
     if not size:
         return
-    there = own.elements(block, block.offset(source), size, pe, sst)
-    into = own.places.find(target)
-    if into is None and nbi:
-        into = adopted(own, target)
+    there = own.region(block, (block.offset(source), size, sst), pe)
+    into = own.followed(target) if nbi else own.places.find(target)
     if into is not None and into.flat.dtype == block.flat.dtype == target.dtype:
         own.check_alive(into)
-        here = own.elements(into, into.offset(target), size, own.me, tst)
-        own.issue(ctx, lambda rank: rank.get(here, there, nbi=nbi))
+        here = own.region(into, (into.offset(target), size, tst), own.me)
+        own.issue(domain, lambda rank: rank.get(here, there, nbi=nbi))
         return
-    tile = own.issue(ctx, lambda rank: rank.load(there))
+    tile = own.issue(domain, lambda rank: rank.load(there))
     target.ravel(order="K")[: (size - 1) * tst + 1 : tst] = tile.view(target.dtype)
     if into is not None:
         own.store(into, target)
 
 
-def _check_stride(what: str, *strides: int) -> None:
-    if min(strides) < 1:
-        raise MisuseError(f"{what}: a stride of {min(strides)}; it must be at least 1")
-
-
 @answers
 def fence(ctx: Ctx | None = None) -> None:
     """Order earlier puts, atomics and stores before later ones, to each PE."""
-    present_pe().issue(ctx, lambda rank: rank.fence())
+    present_pe().issue(domain_of(ctx), lambda rank: rank.fence())
 
 
 @answers
 def quiet(ctx: Ctx | None = None) -> None:
     """Complete everything that was issued on a context."""
-    present_pe().quiet(ctx)
+    present_pe().quiet(domain_of(ctx))

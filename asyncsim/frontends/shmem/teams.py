@@ -1,30 +1,21 @@
-"""Teams of PEs, and contexts.
-
-Operations on a context are ordered and completed apart from those on others. Each is a stream of its PE, which does
-what it is handed and nothing else; so a fence or a quiet on it concerns what was issued on it alone. The PE waits while
-its context issues.
-"""
+"""Teams of PEs, and contexts: each a domain of its own."""
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.frontends.shmem.pe import present_pe
 from asyncsim.guest.answers import answers
-from asyncsim.guest.host import blocking, hosted
-from asyncsim.guest.line import at_line, present_line
+from asyncsim.guest.domain import Domain
 from asyncsim.guest.party import WORLD
 from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
-
-    from asyncsim.guest.line import Line
-    from asyncsim.machine.rank import Rank
-    from asyncsim.machine.stream import StreamBarrier
+    from collections.abc import Hashable, Mapping, Sequence
 
 
-class Team:
+class Team(AbstractContextManager["Team"]):
     """A team.
 
     Args:
@@ -41,8 +32,8 @@ class Team:
 
     @property
     def members(self) -> Sequence[int]:
-        """Its PEs, by their numbers in the world."""
-        return range(present_pe().size) if self.key == WORLD else self._members
+        """Its PEs, by their numbers in the world; none if it is invalid."""
+        return range(present_pe().size) if self.key == WORLD else self._members if self.key else ()
 
     def usable(self, what: str) -> Team:
         """Return it.
@@ -51,10 +42,8 @@ class Team:
             MisuseError: it is the invalid team, or was destroyed, or this PE is not in it.
 
         """
-        if self.key is None or present_pe().me not in self.members:
-            raise MisuseError(
-                f"{what}: this PE is in no such team: it is invalid, was destroyed, or was made of others"
-            )
+        if present_pe().me not in self.members:
+            raise MisuseError(f"{what}: this PE is in no such team: it is invalid, destroyed, or of others")
         return self
 
     def destroy(self) -> None:
@@ -87,21 +76,19 @@ class Team:
     def my_pe(self) -> int:
         """Return the number of this PE in it; -1: it is not in it."""
         me = present_pe().me
-        return list(self.members).index(me) if self.key is not None and me in self.members else -1
+        return self.members.index(me) if me in self.members else -1
 
     def n_pes(self) -> int:
         """Return how many PEs it has; -1: it is invalid."""
-        return -1 if self.key is None else len(self.members)
+        return len(self.members) or -1
 
     @answers
     def translate_pe(self, pe: int | None = None, team: Team | None = None) -> int:
         """Return the number in `team` of a PE of this one; -1: it is not there."""
         number = self.my_pe() if pe is None else pe
-        other = TEAM_WORLD if team is None else team
-        if self.key is None or other.key is None or not 0 <= number < len(self.members):
-            return -1
-        world = self.members[number]
-        return list(other.members).index(world) if world in other.members else -1
+        there = (TEAM_WORLD if team is None else team).members
+        world = self.members[number] if 0 <= number < len(self.members) else -1
+        return there.index(world) if world in there else -1
 
     def get_config(self) -> dict[str, int]:
         """Return its configuration."""
@@ -127,38 +114,11 @@ class Team:
     def __bool__(self) -> bool:
         return self.key is not None
 
-    def __enter__(self) -> Team:  # noqa: PYI034 - it returns itself
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.destroy()
 
 
-class _Desk:
-    """What a PE hands to a context, and what comes back."""
-
-    def __init__(self, meeting: StreamBarrier) -> None:
-        self.meeting = meeting
-        self.order: Callable[[Rank], Coroutine[Any, Any, Any]] | None = None
-        self.line: Line | None = None
-        self.result: Any = None
-
-
-async def _context(rank: Rank, desk: _Desk) -> None:
-    await hosted(_serve, rank, desk)
-
-
-def _serve(rank: Rank, desk: _Desk) -> None:
-    """Do what is handed over, until nothing is."""
-    while True:
-        blocking(rank.sync(desk.meeting))
-        if desk.order is None or desk.line is None:
-            return
-        desk.result = at_line(desk.line)(blocking, desk.order(rank))
-        blocking(rank.sync(desk.meeting))
-
-
-class Ctx:
+class Ctx(AbstractContextManager["Ctx"]):
     """A context.
 
     Args:
@@ -168,8 +128,7 @@ class Ctx:
 
     def __init__(self, ctx: Ctx | None = None) -> None:
         self.is_default: bool = ctx is not None and ctx.is_default
-        self._desk: _Desk | None = None if ctx is None else ctx._desk  # noqa: SLF001 - of the same class
-        self._stream: Any = None if ctx is None else ctx._stream  # noqa: SLF001 - as above
+        self._domain: Domain | None = None if ctx is None else ctx._domain  # noqa: SLF001 - of the same class
         self._team: Team | None = None
 
     @staticmethod
@@ -177,47 +136,30 @@ class Ctx:
     def create(options: int = 0, team: Team | None = None) -> Ctx:
         """Make one."""
         del options
-        pe = present_pe()
-        made = Ctx()
-        made._desk, made._team = _Desk(pe.rank.stream_barrier(2)), team
-        made._stream = pe.do(pe.rank.start(_context, made._desk))
+        pe, made = present_pe(), Ctx()
+        made._domain, made._team = Domain(pe), None if team is None else team.usable("Ctx.create")
         pe.contexts.append(made)
         return made
 
-    def run(self, make: Callable[[Rank], Coroutine[Any, Any, Any]]) -> Any:
-        """Do an operation on it.
+    def destroy(self) -> None:
+        """Complete what was issued on it, and end it."""
+        pe, domain = present_pe(), self._domain
+        if domain is not None:
+            pe.quiet(domain)
+            self._domain = None
+            domain.end(pe)
+            pe.contexts.remove(self)
+
+    def domain(self) -> Domain | None:
+        """Return the domain of its operations; None: that of the PE.
 
         Raises:
             MisuseError: it was destroyed, or never made.
 
         """
-        desk, pe = self._desk, present_pe()
-        if desk is None:
+        if not self:
             raise MisuseError("this context is not valid: it was destroyed, or never made")
-        desk.order, desk.line = make, present_line()
-        meeting = desk.meeting
-
-        async def both(rank: Rank) -> None:
-            await rank.sync(meeting)
-            await rank.sync(meeting)
-
-        pe.do(both(pe.rank))
-        return desk.result
-
-    def destroy(self) -> None:
-        """Complete what was issued on it, and end it."""
-        desk, stream, pe = self._desk, self._stream, present_pe()
-        if desk is None:
-            return
-        pe.quiet(self)
-        self._desk, desk.order, meeting = None, None, desk.meeting
-
-        async def end(rank: Rank) -> None:
-            await rank.sync(meeting)
-            await rank.join(stream)
-
-        pe.do(end(pe.rank))
-        pe.contexts.remove(self)
+        return self._domain
 
     def get_team(self) -> Team:
         """Return the team that it was made of."""
@@ -225,17 +167,14 @@ class Ctx:
 
     def fence(self) -> None:
         """Order what was issued on it before what will be."""
-        present_pe().issue(self, lambda rank: rank.fence())
+        present_pe().issue(self.domain(), lambda rank: rank.fence())
 
     def quiet(self) -> None:
         """Complete what was issued on it."""
-        present_pe().quiet(self)
+        present_pe().quiet(self.domain())
 
     def __bool__(self) -> bool:
-        return self.is_default or self._desk is not None
-
-    def __enter__(self) -> Ctx:  # noqa: PYI034 - it returns itself
-        return self
+        return self.is_default or self._domain is not None
 
     def __exit__(self, *_: object) -> None:
         self.destroy()
@@ -245,3 +184,21 @@ TEAM_WORLD, TEAM_SHARED, TEAM_INVALID = Team(), Team(), Team()
 TEAM_WORLD.key = TEAM_SHARED.key = WORLD
 CTX_DEFAULT, CTX_INVALID = Ctx(), Ctx()
 CTX_DEFAULT.is_default = True
+
+
+def issued(what: str, pe: Any, ctx: Ctx | None) -> tuple[Domain | None, int]:
+    """Return the domain of an operation, and the number in the world of the PE that it is to.
+
+    Args:
+        what: the call, for the message.
+        pe: its number in the team of the context.
+        ctx: the context; None: the default one.
+
+    """
+    team = TEAM_WORLD if ctx is None or not ctx.get_team() else ctx.get_team()
+    return domain_of(ctx), team.members[present_pe().number(what, "PE", pe, len(team.members))]
+
+
+def domain_of(ctx: Ctx | None) -> Domain | None:
+    """Return the domain of a context; None: that of the PE, as the default context's."""
+    return None if ctx is None else ctx.domain()

@@ -12,122 +12,108 @@ from asyncsim.frontends.shmem.locks import SigAddr
 from asyncsim.frontends.shmem.pe import present_pe
 from asyncsim.guest.accesses import use
 from asyncsim.guest.answers import answers
-from asyncsim.trace.errors import MisuseError, RefusedError
+from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from asyncsim.frontends.shmem.pe import Pe
+    from collections.abc import Callable
 
 
-def _conditions(what: str, own: Pe, ivars: Any, cmp: Any, values: Any, status: Any) -> dict[int, Any]:
-    """Return the conditions of a wait by the numbers of its elements, without those that `status` excludes."""
-    block = own.symmetric(what, "ivars", ivars)
-    if ivars.dtype.kind not in "iu" or ivars.dtype.itemsize not in (4, 8) or ivars.dtype != block.flat.dtype:
-        raise MisuseError(f"{what}: ivars hold {ivars.dtype}; waits are for integers of 32 and 64 bits")
-    if not (ivars.flags.c_contiguous or ivars.flags.f_contiguous):
-        raise MisuseError(f"{what}: ivars are not contiguous")
-    start = block.offset(ivars)
-    wanted = np.broadcast_to(np.asarray(values), (ivars.size,))
-    left = np.zeros(ivars.size, bool) if status is None else np.asarray(use(status)).astype(bool)
-    compare = getattr(operator, comparison(cmp))
-    found = {}
-    for number in np.flatnonzero(~left[: ivars.size]):
-        own.marked(("flag", block.key, start + int(number)))
-        found[int(number)] = compare(own.cell(block, start + int(number), own.me), int(wanted[number]))
-    return found
+class _Elements:
+    """Elements that are waited for, without those that `status` excludes, each with its condition."""
+
+    def __init__(self, what: str, ivars: Any, cmp: Any, values: Any, status: Any = None) -> None:
+        self.own = own = present_pe()
+        block = own.symmetric(what, "ivars", ivars)
+        if ivars.dtype.kind not in "iu" or ivars.dtype.itemsize not in (4, 8) or ivars.dtype != block.flat.dtype:
+            raise MisuseError(f"{what}: ivars hold {ivars.dtype}; waits are for integers of 32 and 64 bits")
+        if not (ivars.flags.c_contiguous or ivars.flags.f_contiguous):
+            raise MisuseError(f"{what}: ivars are not contiguous")
+        self.how, start = comparison(cmp), block.offset(ivars)
+        left = np.zeros(ivars.size, bool) if status is None else np.asarray(use(status)).astype(bool)
+        try:
+            self.wanted = np.broadcast_to(np.asarray(use(values), ivars.dtype), (ivars.size,))
+        except (OverflowError, TypeError, ValueError) as error:
+            raise MisuseError(f"{what}: {values!r} is not what {ivars.size} elements hold: {error}") from error
+        if left.size != ivars.size:
+            raise MisuseError(f"{what}: status has {left.size} elements, and ivars {ivars.size}")
+        self.numbers = [int(number) for number in np.flatnonzero(~left)]
+        for number in self.numbers:
+            own.marked(("flag", block.key, start + number))
+        compare = getattr(operator, self.how)
+        self.conditions = {
+            number: compare(own.cell(block, start + number, own.me), int(self.wanted[number]))
+            for number in self.numbers
+        }
+        self.asked = (what, block.key, start, self.how, tuple(map(int, self.wanted)))
+        self.block, self.start = block, start
+
+    def wait(self, number: int) -> None:
+        """Wait for one."""
+        self.own.do(self.own.rank.wait(self.conditions[number]))
+
+    def test(self) -> list[int]:
+        """Return which hold it, each looked at once; in a loop that comes back, first wait until another one does."""
+        own = self.own
+
+        def look() -> list[int]:
+            return [number for number in self.numbers if own.do(own.rank.test(self.conditions[number]))]
+
+        return own.tried(self.asked, look, self.wait_other)  # type: ignore[no-any-return]
+
+    def wait_other(self, found: list[int]) -> None:
+        """Wait until an element holds it that is not among `found`; for ever if there are none."""
+        others = [number for number in self.numbers if number not in found]
+        if len(others) == 1:
+            self.wait(others[0])
+        elif others:
+            compare, low = getattr(np, _UFUNCS[self.how]), others[0]
+            chosen, wanted = np.array(others) - low, self.wanted[others]
+            region = self.own.region(self.block, (self.start + low, others[-1] - low + 1, 1), self.own.me)
+            self.own.do(self.own.rank.poll(region, lambda tile: bool(compare(tile[chosen], wanted).any())))
+
+
+_UFUNCS = {"eq": "equal", "ne": "not_equal", "gt": "greater", "le": "less_equal", "lt": "less", "ge": "greater_equal"}
 
 
 @answers
 def wait_until(ivar: Any, cmp: Any, value: Any) -> None:
     """Wait until an element holds what the comparison asks for."""
-    own = present_pe()
-    own.element("wait_until", "ivar", ivar)
-    for condition in _conditions("wait_until", own, ivar, cmp, value, None).values():
-        own.do(own.rank.wait(condition))
+    present_pe().element("wait_until", "ivar", ivar)
+    _Elements("wait_until", ivar, cmp, value).wait(0)
 
 
 @answers
 def test(ivar: Any, cmp: Any, value: Any) -> bool:
     """Say whether an element holds what the comparison asks for."""
-    own = present_pe()
-    block, offset = own.element("test", "ivar", ivar)
-    (condition,) = _conditions("test", own, ivar, cmp, value, None).values()
-    asked = ("test", block.key, offset, comparison(cmp), int(value))
-    found: bool = own.tried(asked, lambda: own.do(own.rank.test(condition)), lambda _: own.do(own.rank.wait(condition)))
-    return found
+    present_pe().element("test", "ivar", ivar)
+    return bool(_Elements("test", ivar, cmp, value).test())
 
 
-def _all(what: str, ivars: Any, cmp: Any, values: Any, status: Any) -> None:
-    own = present_pe()
-    for condition in _conditions(what, own, ivars, cmp, values, status).values():
-        own.do(own.rank.wait(condition))
+def _several(how: str, which: str, vector: str) -> tuple[str, Callable[..., Any]]:
+    """Return a function on several elements, such as ``wait_until_any_vector``, and its name."""
+    name = f"{how}_{which}{vector}"
 
+    def several(ivars: Any, cmp: Any, value: Any, status: Any = None) -> Any:
+        elements = _Elements(name, ivars, cmp, value, status)
+        if (how, which) == ("wait_until", "all"):
+            for number in elements.numbers:
+                elements.wait(number)
+            return None
+        found = elements.test()
+        if which == "all":
+            return len(found) == len(elements.numbers)
+        if how == "wait_until" and elements.numbers and not found:
+            elements.wait_other([])
+            found = elements.test()
+        return found if which == "some" else found[0] if found else None
 
-def _tested(what: str, ivars: Any, cmp: Any, values: Any, status: Any) -> tuple[dict[int, Any], list[int]]:
-    """Return the conditions, and which of them hold, each looked at once."""
-    own = present_pe()
-    conditions = _conditions(what, own, ivars, cmp, values, status)
-    return conditions, [number for number, condition in conditions.items() if own.do(own.rank.test(condition))]
-
-
-@answers
-def wait_until_all(ivars: Any, cmp: Any, value: Any, status: Any = None) -> None:
-    """Wait until all elements hold it."""
-    _all("wait_until_all", ivars, cmp, value, status)
-
-
-@answers
-def wait_until_all_vector(ivars: Any, cmp: Any, values: Sequence[Any], status: Any = None) -> None:
-    """Wait until each element holds its own."""
-    _all("wait_until_all_vector", ivars, cmp, values, status)
-
-
-def _waiting(name: str, *, several: bool) -> Callable[..., Any]:
-    def wait(ivars: Any, cmp: Any, value: Any, status: Any = None) -> Any:
-        conditions, found = _tested(name, ivars, cmp, value, status)
-        if not conditions:
-            return [] if several else None
-        if not found and len(conditions) > 1:
-            raise RefusedError(
-                f"{name}: none of its {len(conditions)} elements holds it yet, and to stand until any does is not "
-                "followed; wait for one, or for all"
-            )
-        if not found:
-            ((number, condition),) = conditions.items()
-            own = present_pe()
-            own.do(own.rank.wait(condition))
-            found = [number]
-        return found if several else found[0]
-
-    return wait
-
-
-@answers
-def test_all(ivars: Any, cmp: Any, value: Any, status: Any = None) -> bool:
-    """Say whether all elements hold it."""
-    conditions, found = _tested("test_all", ivars, cmp, value, status)
-    return len(found) == len(conditions)
-
-
-@answers
-def test_any(ivars: Any, cmp: Any, value: Any, status: Any = None) -> int | None:
-    """Return the number of an element that holds it, or None."""
-    _, found = _tested("test_any", ivars, cmp, value, status)
-    return found[0] if found else None
-
-
-@answers
-def test_some(ivars: Any, cmp: Any, value: Any, status: Any = None) -> list[int]:
-    """Return the numbers of those that hold it."""
-    return _tested("test_some", ivars, cmp, value, status)[1]
+    return name, several
 
 
 @answers
 def signal_fetch(signal: SigAddr) -> int:
     """Return what a signal holds here."""
-    own = present_pe()
-    cell = _signal("signal_fetch", signal)
+    own, cell = present_pe(), SigAddr.cells("signal_fetch", signal)[0]
     held: int = own.looked(("signal_fetch", signal.key), None, cell, lambda rank: rank.read(cell))
     return held
 
@@ -135,9 +121,8 @@ def signal_fetch(signal: SigAddr) -> int:
 @answers
 def signal_wait_until(signal: SigAddr, cmp: Any, value: int) -> int:
     """Wait until a signal holds what the comparison asks for; return what it holds then."""
-    own = present_pe()
-    how = comparison(cmp)
-    condition = getattr(operator, how)(_signal("signal_wait_until", signal), int(value))
+    own, how, cell = present_pe(), comparison(cmp), SigAddr.cells("signal_wait_until", signal)[0]
+    condition = getattr(operator, how)(cell, int(value))
     if how == "eq":  # then it is known, whatever the schedule
         own.do(own.rank.wait(condition))
         return int(value)
@@ -145,20 +130,10 @@ def signal_wait_until(signal: SigAddr, cmp: Any, value: int) -> int:
     return held
 
 
-def _signal(what: str, signal: Any) -> Any:
-    if not isinstance(signal, SigAddr):
-        raise MisuseError(f"{what}: {type(signal).__name__} is no signal; give what shmem.new_signal returned")
-    return signal.cells(what)[0]
-
-
-WAITS: dict[str, Any] = {
-    "test_all_vector": test_all,
-    "test_any_vector": test_any,
-    "test_some_vector": test_some,
-    **{
-        f"wait_until_{which}{vector}": _waiting(f"wait_until_{which}{vector}", several=which == "some")
-        for which in ("any", "some")
-        for vector in ("", "_vector")
-    },
-}
-"""Further ones, by their names in shmem4py."""
+WAITS: dict[str, Any] = dict(
+    _several(how, which, vector)
+    for how in ("wait_until", "test")
+    for which in ("all", "any", "some")
+    for vector in ("", "_vector")
+)
+"""Those of several elements, by their names in shmem4py."""
