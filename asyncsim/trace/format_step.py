@@ -27,7 +27,6 @@ from asyncsim.trace.fields import (
     whole,
 )
 from asyncsim.trace.kinds import (
-    BOTH,
     KINDS,
     LOCAL,
     MOST_PENDING,
@@ -170,6 +169,16 @@ def _order(known: tuple[str, ...]) -> Field:
     )  # fmt: skip
 
 
+def _made(update: str) -> Field:
+    return Field(
+        "update",
+        choice(update),
+        "what is done to the cell if it fits" if update == SET else "what is done to the cell",
+        source="op.update",
+        of=lambda row: row.update == update,
+    )
+
+
 KIND = choice(*KINDS)
 STEP = (
     Field("step", COUNT, "its number, from 0", elsewhere=Implied("none: then in all lines"), source=lambda _: None,
@@ -214,12 +223,11 @@ STEP = (
           of=_have),
     _flagged("consume", "it subtracts as it passes"),
     Field("update", choice(*UPDATES), "it changes its cell as it passes, in the same step", default="",
-          source="op.update", of=lambda row: "update" in row.flags and row.cell != BOTH),
+          source="op.update", of=lambda row: "update" in row.flags and not row.update),
     Field("operand", narrowed(whole()), "by what", default=None, source=_operand,
-          of=lambda row: "update" in row.flags and row.cell != BOTH),
-    Field("update", choice(SET), "what is done to the cell if it fits", source="op.update",
-          of=lambda row: row.cell == BOTH),
-    Field("operand", narrowed(whole()), "by what", source="op.operand", of=lambda row: row.cell == BOTH),
+          of=lambda row: "update" in row.flags and not row.update),
+    *map(_made, dict.fromkeys(row.update for row in KINDS.values() if row.update)),
+    Field("operand", narrowed(whole()), "by what", source="op.operand", of=lambda row: bool(row.update)),
     _flagged("result", "it returns what the cell held"),
     *map(_order, dict.fromkeys(row.sayable for row in KINDS.values() if row.sayable)),
     Field("scope", choice(*SCOPES[1:]), "between which actors it orders; left out: all", default="",

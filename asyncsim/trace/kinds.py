@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from asyncsim.trace.cells import APPLY, COMPARE
+from asyncsim.trace.cells import APPLY, ATOMIC_ADD, COMPARE, SET
 from asyncsim.trace.region import READ, WRITE
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ class Kind:
         touches: its accesses: of two the first is the source, the last the target.
         cell: what it does to its cell: `NONE`, `UPDATE`, `PREDICATE`, `BOTH` or `SEEN`.
         effect: of an operation on a cell: what the cell holds next, and what its actor gets, of what the cell holds.
+        update: of one that compares and changes: the update that it makes.
         result: its actor gets what the cell held, so that its order against every update can be told.
         may_block: it stands until what it waits for is there.
         lands: under a memory model that is late its writes and updates come to be after its own step.
@@ -118,6 +119,7 @@ class Kind:
     touches: tuple[Touch, ...] = ()
     cell: str = NONE
     effect: Callable[[int, Operands], tuple[int, Any]] | None = None
+    update: str = ""
     result: bool = False
     may_block: bool = False
     lands: bool = False
@@ -217,12 +219,12 @@ KINDS = {
             orders=_SYNCHRONISES, amount="value",
         ),
         Kind(
-            name=COMPARE_EXCHANGE, cell=BOTH, effect=_compared, result=True, done=("exchanged",), group="notify",
-            orders=_SYNCHRONISES, amount="need", flags=("update",),
+            name=COMPARE_EXCHANGE, cell=BOTH, effect=_compared, update=SET, result=True, done=("exchanged",),
+            group="notify", orders=_SYNCHRONISES, amount="need", flags=("update",),
         ),
         Kind(
-            name=ARRIVE, cell=BOTH, effect=_arrived, result=True, joint="at", done=("arrived",), group="notify",
-            orders=_SYNCHRONISES, amount="need", flags=("update",),
+            name=ARRIVE, cell=BOTH, effect=_arrived, update=ATOMIC_ADD, result=True, joint="at", done=("arrived",),
+            group="notify", orders=_SYNCHRONISES, amount="need", flags=("update",),
         ),
         Kind(name=POLL, touches=(Touch(mode=READ),), may_block=True, done=("polled",), group="load"),
         Kind(name=FENCE, order=FENCES, orders=(ACQ_REL, ACQUIRE, RELEASE, SC)),

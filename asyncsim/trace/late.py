@@ -76,7 +76,7 @@ MODELS = {
 
 
 OLD = "gpu:old"
-OLD_READ = "([0-9]{1,5}([.][0-9]{1,4})*)#([0-9]{1,9})(~[1-9][0-9]{0,8})?"
+OLD_READ = "([0-9]{1,5}([.]([0-9]{1,4}|[A-Za-z_][A-Za-z0-9_]*))*)#([0-9]{1,9})(~[1-9][0-9]{0,8})?"
 _ATOM = re.compile(r"[1-9]\d{0,17}", re.ASCII)
 """Written as whoever reads it writes it: ``ldst:atom=04`` would be another text for the same model."""
 
@@ -119,7 +119,7 @@ def _old_reads(text: str) -> dict[tuple[str, int], int]:
         read = re.fullmatch(OLD_READ, each)
         if read is None:
             raise MisuseError(f"memory={text!r}: {each!r} names no read; name operation 3 of actor 1 so: gpu:old=1#3")
-        found[read[1], int(read[3])] = int((read[4] or "~1")[1:])
+        found[read[1], int(read[4])] = int((read[5] or "~1")[1:])
     return found
 
 

@@ -44,6 +44,8 @@ from kernels.field import (
     f32_butterfly_skips_missing_partners,
     f33_two_epochs_for_one_scratch,
     f34_banks_of_two_strides,
+    f35_baseline_of_each_block,
+    f36_grid_barrier_without_a_round,
     f37_blocks_do_not_meet_after_the_wait,
     f38_pad_of_a_smaller_team,
     f39_window_larger_than_the_ring,
@@ -52,7 +54,12 @@ from kernels.field import (
     f42_late_flag_of_an_epoch_given_up,
     f43_each_survivor_its_own_dead,
     f44_flags_cleaned_at_readmission,
+    f45_two_adapters_see_one_copy,
     f46_too_many_copies_pending,
+    f47_lock_released_at_gpu_scope,
+    f48_relaxed_start_barrier,
+    f49_no_fence_after_the_swap,
+    f50_locks_zeroed_without_a_fence,
     f51_semaphore_made_at_capture,
     f52_fill_races_with_the_signal,
 )
@@ -262,6 +269,16 @@ CASES: tuple[FieldCase, ...] = (
         ranks=3, calls=1, memory="sc", expected=WAW("same call"),
     ),
     FieldCase(
+        number="F35", title="each block takes its own baseline", source="ROCm/rocm-systems#11142, NVIDIA/nccl#1990",
+        buggy=f35_baseline_of_each_block.buggy, fixed=f35_baseline_of_each_block.fixed,
+        ranks=2, calls=1, memory="gpu", expected=Expected("deadlock"),
+    ),
+    FieldCase(
+        number="F36", title="a grid barrier has no round", source="tile-ai/tilelang#2319",
+        buggy=f36_grid_barrier_without_a_round.buggy, fixed=f36_grid_barrier_without_a_round.fixed,
+        ranks=1, calls=1, memory="sc", expected=Expected("signal-race"), words="erase",
+    ),
+    FieldCase(
         number="F37", title="blocks do not meet after the wait of one", source="ROCm/rocm-systems#8936",
         buggy=f37_blocks_do_not_meet_after_the_wait.buggy, fixed=f37_blocks_do_not_meet_after_the_wait.fixed,
         ranks=2, calls=1, memory="sc", expected=RAW("same call"),
@@ -303,9 +320,34 @@ CASES: tuple[FieldCase, ...] = (
         ranks=2, calls=1, memory="sc", expected=Expected("signal-race"),
     ),
     FieldCase(
+        number="F45", title="another adapter does not see what came yet", source="meta-pytorch/torchcomms#2373",
+        buggy=f45_two_adapters_see_one_copy.buggy, fixed=f45_two_adapters_see_one_copy.fixed,
+        ranks=2, calls=1, memory="nic", expected=RAW("same call"),
+    ),
+    FieldCase(
         number="F46", title="a copy loop leaves one copy too many pending", source="DeepEP#657",
         buggy=f46_too_many_copies_pending.buggy, fixed=f46_too_many_copies_pending.fixed,
         ranks=2, calls=2, memory="nic", expected=WAR("same call"),
+    ),
+    FieldCase(
+        number="F47", title="a lock is released in the scope of one GPU", source="ROCm/iris#462",
+        buggy=f47_lock_released_at_gpu_scope.buggy, fixed=f47_lock_released_at_gpu_scope.fixed,
+        ranks=2, calls=1, memory="gpu", expected=RAW("same call"), words="the scopes do not include each other",
+    ),
+    FieldCase(
+        number="F48", title="a start barrier is relaxed", source="vllm-project/vllm#57059, ROCm/aiter#4812",
+        buggy=f48_relaxed_start_barrier.buggy, fixed=f48_relaxed_start_barrier.fixed,
+        ranks=2, calls=1, memory="gpu", expected=RAW("same call"), words="relaxed",
+    ),
+    FieldCase(
+        number="F49", title="no fence follows a compare-and-swap that won", source="deepseek-ai/DeepEP#703",
+        buggy=f49_no_fence_after_the_swap.buggy, fixed=f49_no_fence_after_the_swap.fixed,
+        ranks=2, calls=1, memory="gpu", expected=RAW("same call"), words="no acquire fence",
+    ),
+    FieldCase(
+        number="F50", title="locks are zeroed and polled without a fence", source="ROCm/tritonBLAS#61",
+        buggy=f50_locks_zeroed_without_a_fence.buggy, fixed=f50_locks_zeroed_without_a_fence.fixed,
+        ranks=1, calls=2, memory="gpu", expected=RAW("same call"),
     ),
     FieldCase(
         number="F51", title="a semaphore is made at capture, not at replay", source="tenstorrent/tt-metal#48469",

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from asyncsim import WAR, Expected, Set, Window, kernel
+from asyncsim import WAR, Expected, Set, Signal, Window, barrier, kernel
 from kernels.rows import Array, draw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from asyncsim import Rank, WindowView
+    from asyncsim import Rank, SignalView, WindowView
 
 PIECES = 5
 SLOTS = 2
@@ -96,5 +96,62 @@ one_round_ahead = by_sequence_number.variant(
 relaxed_number = by_sequence_number.variant(
     about="The number is set relaxed, and may be seen before the piece.",
     order="relaxed",
+    finds=Expected("wrong-result"),
+)
+
+
+# ---- a queue of work
+
+ITEMS = 2
+
+work = Window("work", (ITEMS,), np.int64)
+filled = Window("filled", (1,), np.uint32, initialised=True)  # how many items were put into the queue, over all calls
+drawn = Window("drawn", (1,), np.uint32, initialised=True)  # how many were drawn, or found to be none
+total = Window("total", (1,), np.int64, initialised=True)  # of what was done to the items
+met = Signal("met", ("P", 1))  # of the barrier at the end
+
+
+def items(P: int, call: int, rng: np.random.Generator) -> list[Array]:
+    """Give each rank as many numbers as there are items; those of the home are the items."""
+    return [rng.integers(1, 100, (ITEMS,), np.int64) for _ in range(P)]
+
+
+def squares(xs: Sequence[Array]) -> list[int | None]:
+    """The home gets the sum of the squares of its items: each was done once."""
+    return [int((xs[HOME] ** 2).sum()) if rank == HOME else None for rank in range(len(xs))]
+
+
+@kernel(memory=[work, filled, drawn, total, met], inputs=items, golden=squares)
+async def queue_of_work(  # noqa: PLR0913, PLR0917 - the memory, each by its name; the last one is the mistake
+    rank: Rank, x: Array, work: WindowView, filled: WindowView, drawn: WindowView, total: WindowView, met: SignalView,
+    *, atomic: bool = True,
+) -> int | None:  # fmt: skip
+    """Draw items until there are none: all but the one that draws the last draw a number too many."""
+    number = drawn.at(HOME).word[0]
+    if rank.id == HOME:
+        await rank.store(total[:], np.zeros(1, np.int64))
+        await rank.store(work[:], x)
+        await rank.notify(filled.word[0], ITEMS)
+    await rank.wait(filled.at(HOME).word[0] >= (rank.call + 1) * ITEMS)
+    while True:
+        if atomic:
+            ticket = await rank.fetch_add(number)
+        else:
+            ticket = await rank.read(number)
+            await rank.notify(number, ticket + 1, op=Set)
+        item = ticket - rank.call * (ITEMS + rank.size - 1)
+        if not 0 <= item < ITEMS:
+            break
+        value = await rank.load(work.at(HOME)[item])
+        await rank.store(total.at(HOME)[:], np.asarray([value**2]), atomic="add")
+        if item == ITEMS - 1:
+            break
+    await barrier(rank, met, generation=rank.call + 1)
+    return int(await rank.load(total[0])) if rank.id == HOME else None
+
+
+drawn_in_two_steps = queue_of_work.variant(
+    about="The number is read, then set: two ranks draw the same item.",
+    atomic=False,
     finds=Expected("wrong-result"),
 )

@@ -8,7 +8,14 @@ import pytest
 import kernels.field
 from asyncsim.checking.verdict.check import check
 from asyncsim.machine.kernel import kernels_of
-from kernels.field import CASES, f04_eq_wait_overshot, f27_flag_overtakes_data, f46_too_many_copies_pending, not_bugs
+from kernels.field import (
+    CASES,
+    f04_eq_wait_overshot,
+    f27_flag_overtakes_data,
+    f46_too_many_copies_pending,
+    f50_locks_zeroed_without_a_fence,
+    not_bugs,
+)
 
 BY_NUMBER = {case.number: case for case in CASES}
 OF_THE_RUN = {"deadlock", "wrong-result", "ranks-differ"}
@@ -79,8 +86,20 @@ async def test_another_buffer_repairs_the_copies_left_pending_too(memory):
     assert report.verdict == "PROVED"
 
 
-@pytest.mark.parametrize("number", ["F26", "F27", "F28", "F29", "F30", "F46"])
+async def test_zeroed_locks_and_a_meeting_repair_it_too():
+    report = await judge(f50_locks_zeroed_without_a_fence.fixed_by_a_meeting, BY_NUMBER["F50"])
+    assert (report.verdict, report.findings) == ("EXHAUSTED", [])
+
+
+@pytest.mark.parametrize("number", ["F26", "F27", "F28", "F29", "F30", "F45", "F46"])
 async def test_what_only_late_memory_shows_is_not_there_under_sc(number):
+    case = BY_NUMBER[number]
+    report = await judge(case.buggy, case, memory="sc")
+    assert (report.verdict, report.findings) == (case.proof, [])
+
+
+@pytest.mark.parametrize("number", ["F47", "F48", "F49"])
+async def test_what_order_and_scope_leave_open_is_not_there_under_sc(number):
     case = BY_NUMBER[number]
     report = await judge(case.buggy, case, memory="sc")
     assert (report.verdict, report.findings) == (case.proof, [])

@@ -162,7 +162,14 @@ def test_a_trace_keeps_blocks_and_old_reads():
     assert trace.header.memory == "gpu:old=0.2#1"
 
 
-@pytest.mark.parametrize("text", ["gpu:old=", "gpu:old=x#1", "gpu:old=1#2~0", "gpu:atom=1", "gpu:older"])
+def test_a_read_of_a_stream_with_a_name_is_named():
+    reads = {("1.b1", 6): 1, ("1.proxy_2.0", 0): 3}
+    assert dict(model_of(with_old_reads(reads)).old or {}) == reads
+
+
+@pytest.mark.parametrize(
+    "text", ["gpu:old=", "gpu:old=x#1", "gpu:old=1.#1", "gpu:old=1#2~0", "gpu:atom=1", "gpu:older"]
+)
 def test_a_text_that_names_no_read_is_refused(text):
     with pytest.raises(MisuseError):
         model_of(text)

@@ -25,7 +25,7 @@ from asyncsim.trace.digest import digest_value
 from asyncsim.trace.errors import DivergenceError, KernelError
 from asyncsim.trace.event import COMPLETE, DEADLOCK, STEP_LIMIT
 from asyncsim.trace.finding import Finding
-from asyncsim.trace.kinds import POLLING, SEEING, SIGNALLING, WAITING
+from asyncsim.trace.kinds import EXCHANGING, POLLING, SEEING, SIGNALLING, WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -180,6 +180,10 @@ def unawaited_signals(run: Run) -> list[str]:
     ]
 
 
+_ASKING = SEEING | EXCHANGING
+"""What tells its actor something of a cell: an atomic returns what it held."""
+
+
 def _signals_by_event(events: Sequence[Event]) -> tuple[dict[str, str], set[str]]:
     """Return the signals that are notified at peers, each with the first line, and those that are asked."""
     describe_hang: dict[str, str] = {}
@@ -188,7 +192,7 @@ def _signals_by_event(events: Sequence[Event]) -> tuple[dict[str, str], set[str]
         cell = event.op.cell
         if cell is not None and event.op.kind in SIGNALLING and cell.owner != event.op.actor.rank:
             describe_hang.setdefault(cell.signal, event.at[0])
-        elif cell is not None and event.op.kind in SEEING:
+        if cell is not None and event.op.kind in _ASKING:
             awaited.add(cell.signal)
     return describe_hang, awaited
 
@@ -205,5 +209,5 @@ def _signals_by_column(events: Columns) -> tuple[dict[str, str], set[str]]:
         step = int(notifies[first])
         at = events.wheres[int(steps.where[step])][1]
         describe_hang.setdefault(events.cells[int(steps.cell[step])].signal, at[0])
-    waits = among(SEEING)[steps.kind]
+    waits = among(_ASKING)[steps.kind]
     return describe_hang, {events.cells[int(slot)].signal for slot in np.unique(steps.cell[waits])}
