@@ -30,6 +30,7 @@ COMMANDS = {
     "certify": "certify:certify_command",
     "check": "check:check_command",
     "cost": "cost:cost_command",
+    "delays": "delays:delays_command",
     "demo": "demo:demo_command",
     "diff": "diff:diff_command",
     "explain": "explain:explain_command",
