@@ -2,13 +2,14 @@
 
 ``pl.Tensor[[1, 64], pl.FP32]``, ``pl.Out[...]``, ``pl.InOut[...]``, ``pl.Scalar[pl.INT32]``,
 ``pld.DistributedTensor[[nr, 64], pl.FP32]``. An extent is a number or ``pl.dynamic("NR")``, which is the
-same number wherever it stands in one call. A parameter without an annotation takes anything.
+same number wherever it stands in one call, or is computed from such: ``NR * 64``. A parameter without an annotation takes anything.
 """
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,15 +17,68 @@ from asyncsim.frontends.pypto.dtypes import DType
 from asyncsim.frontends.pypto.refusals import refused
 from asyncsim.frontends.pypto.values import type_of
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Dynamic:
-    """An extent that is known when the program runs: ``pl.dynamic("NR")``."""
+    """An extent that is known when the program runs: ``pl.dynamic("NR")``; or what is computed from such.
+
+    Args:
+        name: as the author writes it.
+        settled: returns the extents that are known just now, by name.
+        parts: of a computed one: the operator and its two operands.
+
+    """
 
     name: str
+    settled: Callable[[], Mapping[str, int]]
+    parts: tuple[Callable[[int, int], int], Any, Any] | None = None
 
     def __repr__(self) -> str:
         return self.name
+
+    def known(self, settled: Mapping[str, int] | None = None) -> int | None:
+        """Return the number, if it is known.
+
+        Args:
+            settled: extents by name; None: those of what runs just now.
+
+        """
+        settled = self.settled() if settled is None else settled
+        if self.parts is None:
+            return settled.get(self.name)
+        how, *operands = self.parts
+        found = [each.known(settled) if isinstance(each, Dynamic) else int(each) for each in operands]
+        left, right = found
+        return None if left is None or right is None else how(left, right)
+
+    def __index__(self) -> int:
+        found = self.known()
+        if found is None:
+            raise refused(
+                f"{self.name} is not known here: it stands in no annotation of a parameter of this function; "
+                "use pld.nranks(ctx) in a kernel, pld.world_size() in the host function", TypeError
+            )  # fmt: skip
+        return found
+
+    __int__ = __index__
+
+    def _with(self, sign: str, left: Any, right: Any) -> Dynamic:  # noqa: ANN401 - numbers and extents
+        for each in (left, right):
+            if isinstance(each, bool) or not hasattr(each, "__index__"):
+                raise refused(f"{left!r} {sign} {right!r}: an extent is computed from integers and extents", TypeError)
+        shown = (f"({each})" if getattr(each, "parts", None) else f"{each}" for each in (left, right))
+        return Dynamic(f" {sign} ".join(shown), self.settled, (_SIGNS[sign], left, right))
+
+
+_SIGNS: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+}  # fmt: skip
+for _sign, _how in _SIGNS.items():
+    setattr(Dynamic, f"__{_how.__name__}__", lambda self, other, sign=_sign: self._with(sign, self, other))
+    setattr(Dynamic, f"__r{_how.__name__}__", lambda self, other, sign=_sign: self._with(sign, other, self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +108,18 @@ class Annotation:
         shape = tuple(_extent(self.kind, extent) for extent in parts[0])
         return replace(self, shape=shape, dtype=_dtype(self.kind, parts[1]) if len(parts) > 1 else None)
 
+    def learn(self, shape: tuple[int, ...], known: dict[str, int]) -> None:
+        """Settle the dynamic extents that a tensor of this shape settles.
+
+        Args:
+            shape: of what is passed.
+            known: the extents that are settled, by name; those of this tensor are added.
+
+        """
+        for extent, size in zip(self.shape or (), shape, strict=False):
+            if isinstance(extent, Dynamic) and extent.parts is None:
+                known.setdefault(extent.name, size)
+
     def check(self, where: str, shape: tuple[int, ...], dtype: DType, known: dict[str, int]) -> None:
         """Refuse a tensor that does not fit.
 
@@ -71,13 +137,11 @@ class Annotation:
             raise refused(f"{where} takes dtype {self.dtype}, got {dtype}", TypeError)
         if self.shape is None:
             return
-        fits = len(shape) == len(self.shape) and all(
-            known.setdefault(extent.name, size) == size if isinstance(extent, Dynamic) else extent == size
-            for extent, size in zip(self.shape, shape, strict=True)
-        )
-        if not fits:
-            names = dict.fromkeys(extent.name for extent in self.shape if isinstance(extent, Dynamic))
-            settled = "".join(f", {name} = {known[name]}" for name in names if name in known)
+        self.learn(shape, known)
+        expected = [extent.known(known) if isinstance(extent, Dynamic) else extent for extent in self.shape]
+        if len(shape) != len(expected) or any(b not in (None, a) for a, b in zip(shape, expected, strict=True)):
+            names = {f"{each}": each.known(known) for each in self.shape if isinstance(each, Dynamic)}
+            settled = "".join(f", {name} = {size}" for name, size in names.items() if size is not None)
             raise refused(f"{where} takes shape {list(self.shape)}{settled}, got {list(shape)}")
 
 

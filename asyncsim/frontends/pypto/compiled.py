@@ -7,9 +7,10 @@ memory of the script's tensors, and notes it for the verdict.
 from __future__ import annotations
 
 import re
+import sys
 from contextlib import redirect_stdout
 from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from asyncsim.frontends.pypto.annotations import Dynamic
 from asyncsim.frontends.pypto.dispatched import Dispatched, Settings
 from asyncsim.frontends.pypto.host import HostCall, HostTensor
 from asyncsim.frontends.pypto.launch import Launch
-from asyncsim.frontends.pypto.refusals import refused
+from asyncsim.frontends.pypto.refusals import UnknownNameError, refused
 from asyncsim.frontends.pypto.rehearsal import rehearse
 from asyncsim.frontends.pypto.session import StuckError
 from asyncsim.frontends.pypto.tensors import array_of, is_tensor
@@ -55,6 +56,7 @@ class Compiled:
         self._name = name
         self._ranks = len(config.device_ids)
         self._folder: Path | None = None
+        self._kept = False
         given = [_host_value(value) for value in samples] if samples else _annotated(host)
         if given is not None:
             with redirect_stdout(StringIO()):  # the call is what prints
@@ -76,7 +78,7 @@ class Compiled:
 
         """
         given = [_host_value(value) for value in args]
-        launch, returned = self._launch(given)
+        launch, returned, call = self._launch(given)
         session = self._session
         run = Settings(session.scheduler, session.memory, session.seed)
         dispatched = Dispatched.of(launch, rehearse(launch), run)
@@ -84,13 +86,20 @@ class Compiled:
         dispatched.note(session.dispatched)
         if ending != COMPLETE:
             raise StuckError(ending)
+        for function, values in call.afterwards:
+            function.called(function.raw, {name: _scripts(value) for name, value in values.items()})
         return returned
 
-    def _launch(self, given: list[Any]) -> tuple[Launch, Any]:
-        """Execute the host function; return what it dispatches, and what it returns."""
+    def prepare(self, *_: object, **__: object) -> Prepared:
+        """Return the program with windows that stay from one call to the next: ``with compiled.prepare() as rt:``."""
+        self._kept = True
+        return Prepared(self)
+
+    def _launch(self, given: list[Any]) -> tuple[Launch, Any, HostCall]:
+        """Execute the host function; return what it dispatches, what it returns, and the call itself."""
         session, host = self._session, self._host
         values = host.bind(tuple(given), {})
-        call = HostCall(self._ranks)
+        call = HostCall(self._ranks, host.extents(values))
         outer, session.host = session.host, call
         try:
             result = host.called(host.raw, values)
@@ -99,7 +108,47 @@ class Compiled:
         finally:
             session.host = outer
         call.check()
-        return Launch(call, self._name, session.path), _returned(result)
+        return Launch(call, self._name, session.path, joined=self._kept), _returned(result), call
+
+
+class Prepared:
+    """A program whose windows stay from one call to the next; each call has ended when it returns.
+
+    The script sees what calls on fresh windows give; what stale windows do to the next call is judged beside it.
+
+    Args:
+        compiled: the program.
+
+    """
+
+    def __init__(self, compiled: Compiled) -> None:
+        self._compiled = compiled
+
+    def __enter__(self) -> Prepared:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __call__(self, *args: Any, config: object = None) -> Any:  # noqa: ANN401 - the script's tensors
+        """Run the program once more."""
+        return self._compiled(*args, config=config)
+
+    def close(self) -> None:
+        """Give the windows back."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise UnknownNameError(f"a prepared program has no {name!r}; call it, rt(x, y), and close it")
+
+
+def _scripts(value: Any) -> Any:  # noqa: ANN401 - an argument
+    """Return a tensor as the script has it: what was passed, or a slice of the same kind."""
+    if not isinstance(value, HostTensor) or value.original is not None:
+        return getattr(value, "original", value)
+    torch = sys.modules.get("torch")
+    return value.array if torch is None else torch.from_numpy(value.array)
 
 
 def _no_kernel(error: TypeError) -> TypeError:

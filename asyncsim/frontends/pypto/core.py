@@ -1,7 +1,7 @@
-"""The operations of ``pl``: loads and stores of a kernel's tensors, and arithmetic on tiles.
+"""The operations of ``pl`` on tensors: loads, stores, slices, subscripts.
 
 A tensor of the kernel's own is private memory: nothing is scheduled there. On a window, a load or store is one
-operation of the rank.
+operation of the rank; of a signal's cells, one operation a cell.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from asyncsim.frontends.pypto.dtypes import DType, dtype_given
-from asyncsim.frontends.pypto.operation import awaited
-from asyncsim.frontends.pypto.places import box, cell, integer, region, tile_of
+from asyncsim.frontends.pypto.operation import Operation, awaited
+from asyncsim.frontends.pypto.places import box, cell, integer, integers, region, tile_of
 from asyncsim.frontends.pypto.refusals import refused
+from asyncsim.frontends.pypto.tiles import valid_part, with_valid
 from asyncsim.frontends.pypto.values import LocalTensor, Tile, UnknownValueError, WindowTensor, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from asyncsim.trace.world import SignalView
 
 Tensor = LocalTensor | WindowTensor
 
@@ -38,23 +41,66 @@ def tensor_of(name: str, tensor: object) -> Tensor:
     return tensor
 
 
-async def load(tensor: Tensor, offsets: Sequence[int], shape: Sequence[int]) -> Tile:
+async def load(
+    tensor: Tensor,
+    offsets: Sequence[int],
+    shape: Sequence[int],
+    valid_shape: Sequence[int] | None = None,
+    *,
+    target_memory: object = None,  # noqa: ARG001 - where the tile lies in its core
+) -> Tile:
     """Return a private copy of a box.
 
     Args:
-        tensor: the kernel's own, or a window.
+        tensor: the kernel's own, or a window; of a signal, the values that its own cells have now.
         offsets: where the box begins, in elements, one a dimension.
-        shape: of the box, in elements.
+        shape: of the tile, in elements.
+        valid_shape: of its valid part, which is loaded; None: all of it.
+        target_memory: means nothing here.
 
     """
-    slices = box("pl.load", tensor_of("pl.load", tensor), offsets, shape)
+    valid = valid_of("pl.load", shape, valid_shape)
+    slices = box("pl.load", tensor_of("pl.load", tensor), offsets, valid)
     if isinstance(tensor, LocalTensor):
-        return tensor.array[slices].copy()
-    return await awaited(tensor.rank.load(region("pl.load", tensor, slices)))  # type: ignore[no-any-return]
+        tile = tensor.array[slices].copy()
+    elif (cells := tensor.cells_read()) is not None:
+        tile = await _read_all(tensor, cells, slices)
+    else:
+        tile = await awaited(tensor.rank.load(region("pl.load", tensor, slices)))
+    return with_valid(tile, shape)
+
+
+async def _read_all(tensor: WindowTensor, cells: SignalView, slices: tuple[slice, ...]) -> Tile:
+    """Return the values of the own cells in a box, each read by itself."""
+    tile = np.zeros(tuple(part.stop - part.start for part in slices), np.int32)
+    for at in np.ndindex(tile.shape):
+        place = tuple(part.start + offset for part, offset in zip(slices, at, strict=True))
+        tile[at] = await awaited(tensor.rank.read(cells[tensor.index(place)]))
+    return tile
+
+
+def valid_of(name: str, shape: Sequence[int], valid: Sequence[int] | None) -> Sequence[int]:
+    """Return the shape of the valid part of a tile.
+
+    Args:
+        name: of the operation, for the message.
+        shape: of the tile, in elements.
+        valid: of the valid part, if it is said.
+
+    Raises:
+        RefusedError: it does not fit the tile.
+
+    """
+    if valid is None:
+        return shape
+    whole, part = integers(name, "shape", shape), integers(name, "valid_shape", valid)
+    if len(whole) != len(part) or any(not 0 <= some <= most for some, most in zip(part, whole, strict=True)):
+        raise refused(f"{name} valid_shape {part} must be within the shape {whole}")
+    return part
 
 
 async def store(tile: Tile, offsets: Sequence[int], tensor: Tensor) -> Tensor:
-    """Store a tile at these offsets, and return the tensor.
+    """Store a tile, or what is valid of it, at these offsets, and return the tensor.
 
     Args:
         tile: of the tensor's dtype and number of dimensions.
@@ -62,128 +108,156 @@ async def store(tile: Tile, offsets: Sequence[int], tensor: Tensor) -> Tensor:
         tensor: the kernel's own, or a window.
 
     """
-    tile = tile_of("pl.store", tile, tensor_of("pl.store", tensor))
-    slices = box("pl.store", tensor, offsets, tile.shape)
+    tile = valid_part(tile_of("pl.store", tile, tensor_of("pl.store", tensor)))
+    await _stored("pl.store", tensor, box("pl.store", tensor, offsets, tile.shape), tile)
+    return tensor
+
+
+async def _stored(name: str, tensor: Tensor, slices: tuple[slice, ...], tile: Tile) -> None:
     if isinstance(tensor, LocalTensor):
         tensor.note_written()
         tensor.array[slices] = tile
     else:
-        await awaited(tensor.rank.store(region("pl.store", tensor, slices), tile))
-    return tensor
+        await awaited(tensor.rank.store(region(name, tensor, slices), tile))
 
 
-async def read(tensor: Tensor, offsets: Sequence[int]) -> Any:  # noqa: ANN401 - a Python number
+async def read(tensor: Tensor | Tile, offsets: Sequence[int]) -> Any:  # noqa: ANN401 - a Python number
     """Return one element as a number.
 
     Args:
-        tensor: the kernel's own, or a window.
+        tensor: the kernel's own, a window, or a tile; of a signal, the value that its own cell has now. It does not
+            wait.
         offsets: in elements, one a dimension.
 
     """
+    if isinstance(tensor, np.ndarray):
+        return tensor[cell("pl.read", tensor, offsets)].item()
     at = cell("pl.read", tensor_of("pl.read", tensor), offsets)
     if isinstance(tensor, LocalTensor):
         tensor.note_read(at)
         if tensor.unknown:
             raise UnknownValueError
         return tensor.array[at].item()
+    if (cells := tensor.cells_read()) is not None:
+        return await awaited(tensor.rank.read(cells[tensor.index(at)]))
     slices = tuple(slice(start, start + 1) for start in at)
     return (await awaited(tensor.rank.load(region("pl.read", tensor, slices)))).item()
 
 
-async def write(tensor: Tensor, offsets: Sequence[int], value: Any) -> Tensor:  # noqa: ANN401 - a Python number
+async def write(tensor: Tensor | Tile, offsets: Sequence[int], value: Any) -> Tensor | Tile:  # noqa: ANN401 - a Python number
     """Write one element, and return the tensor.
 
     Args:
-        tensor: the kernel's own, or a window.
+        tensor: the kernel's own, a window, or a tile.
         offsets: in elements, one a dimension.
         value: a number, cast to the tensor's dtype.
 
     Raises:
-        RefusedError: the value is no number, or the offsets leave the tensor.
+        RefusedError: the value is not a number, or the offsets leave the tensor.
 
     """
-    at = cell("pl.write", tensor_of("pl.write", tensor), offsets)
     if not isinstance(value, bool | int | float | np.generic):
         raise refused(f"pl.write expects a scalar value; got {type_of(value)}", TypeError)
+    if isinstance(tensor, np.ndarray):
+        tensor[cell("pl.write", tensor, offsets)] = value
+        return tensor
+    at = cell("pl.write", tensor_of("pl.write", tensor), offsets)
     made = np.full((1,) * len(at), value, tensor.dtype.numpy)
-    if isinstance(tensor, LocalTensor):
-        tensor.note_written()
-        tensor.array[at] = made.reshape(())[()]
-    else:
-        slices = tuple(slice(start, start + 1) for start in at)
-        await awaited(tensor.rank.store(region("pl.write", tensor, slices), made))
+    await _stored("pl.write", tensor, tuple(slice(start, start + 1) for start in at), made)
     return tensor
 
 
-def count(*bounds: Any) -> range:  # noqa: ANN401 - checked here
-    """Return the numbers from a start to a stop: ``pl.range``."""
-    if not 1 <= len(bounds) <= 3:  # noqa: PLR2004 - stop; start, stop; start, stop, step
-        raise refused(f"pl.range takes a stop, a start and a stop, or these and a step; got {len(bounds)} numbers")
-    return range(*(integer("pl.range", "bound", bound) for bound in bounds))
-
-
-def _combine(name: str, ufunc: np.ufunc, a: Any, b: Any) -> Any:  # noqa: ANN401 - tiles and scalars
-    for operand in (a, b):
-        if not isinstance(operand, np.ndarray | np.generic | bool | int | float):
-            raise refused(f"{name} expects tiles or scalars; got {type_of(operand)}", TypeError)
-    tiles = [operand for operand in (a, b) if isinstance(operand, np.ndarray)]
-    if not tiles:
-        return ufunc(a, b).item()
-    if len(tiles) == 2 and tiles[0].dtype != tiles[1].dtype:  # noqa: PLR2004 - both
-        raise refused(f"{name} takes tiles of one dtype, got {tiles[0].dtype} and {tiles[1].dtype}; use pl.cast")
-    with np.errstate(all="ignore"):  # an overflow is a result here, as on the hardware
-        a, b = (x if isinstance(x, np.ndarray) else np.asarray(x).astype(tiles[0].dtype) for x in (a, b))
-        return ufunc(a, b)
-
-
-def add(a: Any, b: Any) -> Any:  # noqa: ANN401 - tiles and scalars
-    """Return the sum of two tiles, a tile and a scalar, or two scalars.
+async def assemble(target: Tensor | Tile, source: Tensor | Tile, offset: Sequence[int]) -> Tensor | Tile:
+    """Put a tile, or what a tensor holds, into a tensor or a tile at an offset; return the target.
 
     Args:
-        a: a tile or a number.
-        b: the same; of one dtype with `a`, if both are tiles.
+        target: the kernel's own tensor, a window, or a tile, of which a copy is changed.
+        source: of the target's dtype and number of dimensions.
+        offset: in elements, one a dimension.
 
     """
-    return _combine("pl.add", np.add, a, b)
+    name = "pl.assemble"
+    if isinstance(source, LocalTensor | WindowTensor):
+        source = await load(source, [0] * len(source.shape), list(source.shape))
+    if isinstance(target, np.ndarray):
+        made = target.copy()
+        tile = valid_part(tile_of(name, source, LocalTensor(made)))
+        made[box(name, made, offset, tile.shape)] = tile
+        return made
+    tile = valid_part(tile_of(name, source, tensor_of(name, target)))
+    await _stored(name, target, box(name, target, offset, tile.shape), tile)
+    return target
 
 
-def sub(a: Any, b: Any) -> Any:  # noqa: ANN401 - as above
-    """Return the difference, likewise.
+def part_of(tensor: Any, shape: Sequence[int], offset: Sequence[int], valid_shape: Sequence[int] | None = None) -> Any:  # noqa: ANN401
+    """Return a part of a tensor, which it is a view of, or of a tile, which it is a copy of: ``pl.slice``.
 
     Args:
-        a: what is taken from.
-        b: what is taken.
+        tensor: the kernel's own, a window, or a tile.
+        shape: of the part, in elements.
+        offset: where it begins, in elements, one a dimension.
+        valid_shape: of its valid part; None: all of it.
 
     """
-    return _combine("pl.sub", np.subtract, a, b)
+    slices = box("pl.slice", tensor if isinstance(tensor, np.ndarray) else tensor_of("pl.slice", tensor), offset,
+                 valid_of("pl.slice", shape, valid_shape))  # fmt: skip
+    if not isinstance(tensor, np.ndarray):
+        return tensor.part(slices)
+    return with_valid(tensor[slices].copy(), shape)
 
 
-def mul(a: Any, b: Any) -> Any:  # noqa: ANN401 - as above
-    """Return the product, likewise.
+def create_tensor(shape: Sequence[int], dtype: DType, **_: object) -> LocalTensor:
+    """Return a tensor of the kernel's own, of zeros.
 
     Args:
-        a: as for `add`.
-        b: as for `add`.
+        shape: in elements.
+        dtype: one of ``pl``'s.
 
     """
-    return _combine("pl.mul", np.multiply, a, b)
+    name = "pl.create_tensor"
+    return LocalTensor(np.zeros(tuple(integers(name, "shape", shape)), dtype_given(dtype, name).numpy))
 
 
-def cast(x: Any, target_type: DType, mode: str = "round") -> Any:  # noqa: ANN401, ARG001 - upstream's signature
-    """Return a tile, or a scalar, in another dtype; numpy rounds to the nearest, and truncates to integers.
+def _key(tensor: Tensor, index: Any) -> tuple[int | slice, ...]:  # noqa: ANN401 - whatever stands between the brackets
+    """Return what stands between the brackets behind a tensor: an offset or a slice for every dimension."""
+    shown = index if isinstance(index, tuple) else (index,)
+    sizes = tensor.shape
+    if len(shown) > len(sizes):
+        raise refused(f"a tensor of shape {list(sizes)} takes at most {len(sizes)} subscripts, got {len(shown)}")
+    found: list[int | slice] = []
+    for number, size in enumerate(sizes):
+        each = shown[number] if number < len(shown) else slice(None)
+        if isinstance(each, slice):
+            if each.step not in (None, 1):
+                raise refused(f"a tensor takes slices without a step, got {each.step}")
+            bounds = (each.start, 0), (each.stop, size)
+            low, high = (default if b is None else integer("a slice of a tensor", "bound", b) for b, default in bounds)
+        else:
+            low = integer("a tensor", "subscript", each)
+            high = low + 1
+        if not 0 <= low < high <= size:
+            raise refused(f"subscripts leave dimension {number} of a tensor of shape {list(sizes)}: {low} to {high}")
+        found.append(slice(low, high) if isinstance(each, slice) else low)
+    return tuple(found)
 
-    Args:
-        x: a tile or a number.
-        target_type: one of ``pl``'s dtypes.
-        mode: as upstream's; not used.
 
-    Raises:
-        RefusedError: `x` is neither, or `target_type` is no dtype.
+def _subscript(tensor: Tensor, index: Any) -> Any:  # noqa: ANN401 - as above
+    """Return an element, ``t[0, 1]``, or a part of a tensor, ``t[0]``, ``t[0:2, :]``."""
+    key = _key(tensor, index)
+    whole = any(isinstance(each, slice) for each in key)
+    return tensor.part(key) if whole else Operation("a subscript", read)(tensor, list(key))
 
-    """
-    dtype = dtype_given(target_type, "pl.cast").numpy
-    if not isinstance(x, np.ndarray | np.generic | bool | int | float):
-        raise refused(f"pl.cast expects a tile or a scalar; got {type_of(x)}", TypeError)
-    with np.errstate(all="ignore"):
-        made = np.asarray(x).astype(dtype)
-    return made if isinstance(x, np.ndarray) else made.item()
+
+def _subscript_set(tensor: Tensor, index: Any, value: Any) -> None:  # noqa: ANN401 - as above
+    """Write an element, or store a tile to a part."""
+    key = _key(tensor, index)
+    if not any(isinstance(each, slice) for each in key):
+        Operation("a subscript", write)(tensor, list(key), value)
+    elif value is not tensor:
+        part = tensor.part(key)
+        Operation("a subscript", assemble)(part, value, [0] * len(part.shape))
+
+
+for _kind in (LocalTensor, WindowTensor):
+    setattr(_kind, "__getitem__", _subscript)  # noqa: B010 - they are operations, which values know nothing of
+    setattr(_kind, "__setitem__", _subscript_set)  # noqa: B010 - as above

@@ -109,7 +109,7 @@ class Dispatched:
         """Make the script's run, in the memory of its tensors; return how it ended."""
         while True:
             kernel = self.launch.kernel(
-                Memory(self.launch.names, self.uses), lambda *_: [Live(part.arrays) for part in self.launch.parts]
+                Memory(self.launch, self.uses), lambda *_: [Live(part.arrays) for part in self.launch.parts]
             )
             try:
                 self.streams = self._streams(kernel)
@@ -139,7 +139,7 @@ class Dispatched:
     @property
     def kernel(self) -> Kernel:
         """The kernel: call 0 has the inputs of the script, each further one others."""
-        return self.launch.kernel(Memory(self.launch.names, self.uses), self._inputs, name=self.name)
+        return self.launch.kernel(Memory(self.launch, self.uses), self._inputs, name=self.name)
 
     def judge(self, *, calls: int, memory: str = "sc", seed: int = 0, **options: Any) -> Report:  # noqa: ANN401 - as `asyncsim.check` takes them
         """Check it: ``calls=1`` as it was dispatched, more on windows that are used again.

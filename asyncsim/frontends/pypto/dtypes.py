@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, Any
+from enum import Enum, EnumMeta, IntEnum
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import ml_dtypes
 import numpy as np
 
-from asyncsim.frontends.pypto.refusals import refused
+from asyncsim.frontends.pypto.refusals import UnknownNameError, nearest, refused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,28 +78,37 @@ def dtype_given(dtype: object, what: str) -> DType:
     return dtype
 
 
-class NotifyOp(IntEnum):
+class _Names(EnumMeta):
+    """An enumeration that says which names it has."""
+
+    def __getattr__(cls, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise UnknownNameError(f"{cls.__name__} has no {name!r}{nearest(name, cls.__members__)}")
+
+
+class NotifyOp(IntEnum, metaclass=_Names):
     """What a notify does with the cell."""
 
     AtomicAdd = 0
     Set = 1
 
 
-class WaitCmp(IntEnum):
+class WaitCmp(IntEnum, metaclass=_Names):
     """How a wait compares the cell with what it expects."""
 
     Eq = 0
     Ge = 1
 
 
-class AtomicType(IntEnum):
+class AtomicType(IntEnum, metaclass=_Names):
     """How a remote store or a put writes: over what is there, or adding to it element by element."""
 
     None_ = 0
     Add = 1
 
 
-class ReduceOp(IntEnum):
+class ReduceOp(IntEnum, metaclass=_Names):
     """What a reduction does."""
 
     Sum = 0
@@ -108,24 +117,40 @@ class ReduceOp(IntEnum):
     Prod = 3
 
 
-class FunctionType(Enum):
+class FunctionType(Enum, metaclass=_Names):
     """What a function of a program is for."""
 
     Opaque = "opaque"
     InCore = "incore"
+    AIC = "aic"
+    AIV = "aiv"
+    Inline = "inline"
     Orchestration = "orchestration"
 
 
-class Level(Enum):
-    """Where a function runs."""
+class Level(Enum, metaclass=_Names):
+    """Where a function or a block runs."""
 
     HOST = "host"
     CHIP = "chip"
+    CORE_GROUP = "core_group"
     CORE = "core"
 
 
-class Role(Enum):
+class Role(Enum, metaclass=_Names):
     """What a function does where it runs."""
 
     Orchestrator = "orchestrator"
     Worker = "worker"
+    SubWorker = "sub_worker"
+
+
+class MemorySpace(Enum, metaclass=_Names):
+    """Where a tile lies in its core; it means nothing here."""
+
+    DDR = "ddr"
+    Vec = "vec"
+    Mat = "mat"
+    Left = "left"
+    Right = "right"
+    Acc = "acc"

@@ -7,23 +7,25 @@ import sys
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from asyncsim.frontends.pypto.annotations import Annotation, scalar
+from asyncsim.frontends.pypto.annotations import Annotation, Dynamic, scalar
 from asyncsim.frontends.pypto.compiled import Compiled
 from asyncsim.frontends.pypto.dtypes import FunctionType, Level, Role
 from asyncsim.frontends.pypto.host import HostTensor
+from asyncsim.frontends.pypto.loops import Frame
 from asyncsim.frontends.pypto.names import check_names, check_runs
 from asyncsim.frontends.pypto.operation import unbound
 from asyncsim.frontends.pypto.parameters import bound_again, declared, one_by_one
 from asyncsim.frontends.pypto.refusals import NotWrittenError, nearest, refused
 from asyncsim.frontends.pypto.values import LocalTensor, View, WindowTensor, type_of
-from asyncsim.guest.host import hosted, is_hosted
+from asyncsim.guest.host import hosted, is_hosted, keep, present
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from asyncsim.frontends.pypto.session import Session
+    from asyncsim.machine.rank import Rank
 
-HOST = "host"
+HOST, SUB_WORKER = "host", "sub-worker"
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +91,10 @@ class Function:
         except TypeError as error:
             raise refused(f"{self.name}: {unbound(error)}", TypeError) from None
         bound.apply_defaults()
-        known: dict[str, int] = {}
         if self.owner is not None:
             del bound.arguments[next(iter(self.signature.parameters))]
         values = one_by_one(bound)
+        known = self.extents(values)
         for name in values:
             annotation = self.parameters[declared(name)]
             if annotation is not None:
@@ -100,8 +102,23 @@ class Function:
                 if annotation.kind == "Scalar":
                     values[name] = scalar(where, annotation.dtype, values[name])
                 else:
+                    values[name] = _fitted(annotation, values[name], known)
                     _check(where, annotation, values[name], known)
         return values
+
+    def extents(self, values: dict[str, Any]) -> dict[str, int]:
+        """Return the dynamic extents that arguments settle, by name.
+
+        Args:
+            values: by parameter.
+
+        """
+        known: dict[str, int] = {}
+        for name, value in values.items():
+            annotation = self.parameters[declared(name)]
+            if annotation is not None and hasattr(value, "shape"):
+                annotation.learn(tuple(value.shape), known)
+        return known
 
     def called(self, function: Callable[..., Any], values: dict[str, Any]) -> Any:  # noqa: ANN401 - what it returns
         """Call what was made of it on arguments that were bound: each by place or by name, as it takes them."""
@@ -114,11 +131,20 @@ class Function:
             raise refused(f"{self.name} is a host function; a kernel cannot call it")
         if "device" in kwargs:
             raise refused(f"{self.name}: device= belongs into the host function; a kernel calls on its own device")
-        return self.called(self.raw, self.bind(args, kwargs))
+        return self._framed(self.bind(args, kwargs))
 
-    async def on_device(self, values: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the kernel returns
+    def _framed(self, values: dict[str, Any]) -> Any:  # noqa: ANN401 - as above
+        """Call what the author wrote, with what its arguments settle kept for it."""
+        outer = present()
+        keep(Frame(self.extents(values)))
+        try:
+            return self.called(self.raw, values)
+        finally:
+            keep(outer)
+
+    async def on_device(self, _: Rank, values: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the kernel returns
         """Run on a device, on arguments that were bound."""
-        return await hosted(self.called, self.raw, values)
+        return await hosted(self._framed, values)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - what the host function goes on with
         """Dispatch it from the host function; call it from a kernel; or, a host function, compile and run it."""
@@ -130,11 +156,14 @@ class Function:
         host = self.session.host
         if host is None:
             raise NotWrittenError(f"{self.name} runs on a device; call it in a host function, with device=")
-        if "device" not in kwargs:
+        if self.kind == SUB_WORKER:
+            return host.on_host(self, self.bind(args, kwargs))
+        if "device" not in kwargs and host.ranks > 1:
             raise refused(
-                f"{self.name} is called without device=; dispatch one to each rank: {self.name}(..., device=r)"
+                f"{self.name} is called without device=, which means the one device there is, and there are "
+                f"{host.ranks}; dispatch one to each rank: {self.name}(..., device=r)"
             )
-        device = kwargs.pop("device")
+        device = kwargs.pop("device", 0)
         return host.dispatch(self, self.bind(args, kwargs), device, sys._getframe(1))  # noqa: SLF001 - the author's line
 
     def compile(self, *args: Any, config: Any = None, **_: object) -> Compiled:  # noqa: ANN401 - a RunConfig
@@ -163,6 +192,16 @@ def _hints(function: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's func
         except (NameError, ValueError, TypeError, AttributeError):
             return {}  # a name of an enclosing function that nobody keeps
     return hints
+
+
+def _fitted(annotation: Annotation, value: Any, known: dict[str, int]) -> Any:  # noqa: ANN401
+    """Return a window in the shape of its parameter, where they differ by extents of 1 alone: [64] for [1, 64]."""
+    if not isinstance(value, View) or annotation.shape is None or len(annotation.shape) == len(value.shape):
+        return value
+    shape = tuple(each.known(known) if isinstance(each, Dynamic) else each for each in annotation.shape)
+    if [each for each in shape if each != 1] != [each for each in value.shape if each != 1]:
+        return value
+    return replace(value, shape=shape)
 
 
 def _check(where: str, annotation: Annotation, value: Any, known: dict[str, int]) -> None:  # noqa: ANN401
@@ -225,7 +264,7 @@ def function_of(session: Session) -> Callable[..., Any]:
         for name, value, right in (("type", type, FunctionType), ("level", level, Level), ("role", role, Role)):
             if value is not None and not isinstance(value, right):
                 raise refused(f"pl.function: {name}={value!r}; give one of pl.{right.__name__}", TypeError)
-        kind = HOST if level is Level.HOST else type.value
+        kind = type.value if level is not Level.HOST else SUB_WORKER if role is Role.SubWorker else HOST
         return Function(session, raw, kind) if raw is not None else lambda each: Function(session, each, kind)
 
     return function
@@ -244,7 +283,7 @@ class Jit:
 
     def __getattr__(self, name: str) -> Jit:
         """Turn to another kind."""
-        kinds = {"incore": FunctionType.InCore.value, "host": HOST}
+        kinds = {"incore": FunctionType.InCore.value, "inline": FunctionType.Inline.value, "host": HOST}
         if name.startswith("__") or name not in kinds:
             raise AttributeError(f"pl.jit has no {name!r}{nearest(name, kinds)}")
         return Jit(self._session, kinds[name])

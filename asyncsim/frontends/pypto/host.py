@@ -15,10 +15,12 @@ from asyncsim.frontends.pypto.refusals import UnknownNameError, at_line, refused
 from asyncsim.frontends.pypto.values import Buffer, View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import FrameType
 
     from asyncsim.frontends.pypto.annotations import Annotation
+    from asyncsim.frontends.pypto.functions import Function
+    from asyncsim.machine.rank import Rank
 
 Array = np.ndarray[Any, Any]
 _NO_VALUES = "; it slices and dispatches: compute in a kernel, or in the script before the call"
@@ -40,10 +42,10 @@ class OnDevice(Protocol):
         """What the author calls it."""
 
     @property
-    def parameters(self) -> dict[str, Annotation | None]:
+    def parameters(self) -> Mapping[str, Annotation | None]:
         """The parameters, with what they take."""
 
-    async def on_device(self, values: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever it returns
+    async def on_device(self, rank: Rank, values: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever it returns
         """Run it."""
 
 
@@ -130,13 +132,33 @@ class HostCall:
 
     Args:
         ranks: how many devices there are.
+        extents: the dynamic ones that its arguments settle, by name.
 
     """
 
-    def __init__(self, ranks: int) -> None:
+    def __init__(self, ranks: int, extents: Mapping[str, int]) -> None:
         self.ranks = ranks
+        self.extents = extents
         self.dispatches: list[Dispatch] = []
         self.buffers: list[Buffer] = []
+        self.afterwards: list[tuple[Function, dict[str, Any]]] = []
+        """What sub-workers of the host do when all that is dispatched has run."""
+
+    def holders(self, buffer: Buffer) -> list[int]:
+        """Return the devices to which a buffer was passed so far; all, if it was passed to none."""
+        found = sorted({each.device for each in self.dispatches if buffer in _buffers(each)})
+        return found or list(range(self.ranks))
+
+    def on_host(self, function: Function, values: dict[str, Any]) -> Any:  # noqa: ANN401 - as for `dispatch`
+        """Note what a sub-worker does with tensors; return what it writes.
+
+        Args:
+            function: the sub-worker.
+            values: by parameter.
+
+        """
+        self.afterwards.append((function, values))
+        return _written(function, values)
 
     def allocate(self, size: Any, dtype: object, frame: FrameType) -> Buffer:  # noqa: ANN401 - checked here
         """Allocate so many bytes, or an array of this shape and dtype, at every rank.
@@ -210,23 +232,26 @@ class HostCall:
             if not isinstance(value, HostTensor | View | int | float | np.generic):
                 raise refused(f"{function.name}: parameter {name} got {type(value).__name__}; "
                               "a kernel takes tensors, windows and numbers", TypeError)  # fmt: skip
+        if self.afterwards:
+            raise refused(
+                f"{function.name} is dispatched after a sub-worker, {self.afterwards[0][0].name}; here sub-workers run "
+                "when all that is dispatched has run: call them last"
+            )
         self.dispatches.append(Dispatch(function, values, number, (frame.f_code.co_filename, frame.f_lineno)))
-        hints = {name: function.parameters[declared(name)] for name in values}
-        marked = [values[name] for name, hint in hints.items() if hint is not None and hint.out]
-        written = [value for value in marked if isinstance(value, HostTensor)]
-        return written[0] if len(written) == 1 else tuple(written) or None
+        return _written(function, values)
 
     def check(self) -> None:
-        """Refuse dispatches that are not the same number for every rank, and buffers that not all of them have.
+        """Refuse dispatches to one rank that are meant for all, and buffers that are allocated for one rank each.
 
         Raises:
             RefusedError: which, and what would be right; with the line.
 
         """
         _check_devices(self.dispatches, self.ranks)
+        lines = Counter(buffer.line for buffer in self.buffers)
         for buffer in self.buffers:
             holders = {each.device for each in self.dispatches if buffer in _buffers(each)}
-            if holders and len(holders) < self.ranks:
+            if lines[buffer.line] > 1 and holders and len(holders) < self.ranks:
                 raise _at(
                     buffer.line,
                     f"the window buffer allocated at {buffer.place} is passed to {_listed(holders)} only; "
@@ -234,32 +259,28 @@ class HostCall:
                 )
 
 
-def _check_devices(dispatches: list[Dispatch], ranks: int) -> None:
+def _written(function: OnDevice, values: dict[str, Any]) -> Any:  # noqa: ANN401 - a tensor, several, or none
+    """Return which of the arguments a function writes."""
+    hints = {name: function.parameters[declared(name)] for name in values}
+    marked = [values[name] for name, hint in hints.items() if hint is not None and hint.out]
+    written = [value for value in marked if isinstance(value, HostTensor)]
+    return written[0] if len(written) == 1 else tuple(written) or None
 
+
+def _check_devices(dispatches: list[Dispatch], ranks: int) -> None:
+    """Refuse it if nothing is dispatched, or all to one rank, one by one as it should be to each."""
     counts: Counter[int] = Counter(each.device for each in dispatches)
     if not dispatches:
         raise refused("the host function dispatches nothing; call a kernel with device= for every rank")
-    if len({counts[rank] for rank in range(ranks)}) == 1:
-        return
-    raise _uneven(dispatches, counts, ranks)
-
-
-def _uneven(dispatches: list[Dispatch], counts: Counter[int], ranks: int) -> Exception:
-    """Say how ranks differ in the number of their dispatches."""
     missing = [rank for rank in range(ranks) if not counts[rank]]
-    most = max(counts, key=lambda rank: (counts[rank], -rank))
-    last = [each for each in dispatches if each.device == most][-1]
-    place = last.place
-    name = last.function.name
-    if missing and counts[most] > 1:
-        message = f"{name} is dispatched to device={most} {counts[most]} times, and nothing to {_listed(missing)}"
-    elif missing:
-        place = dispatches[-1].place
-        message = f"nothing is dispatched to {_listed(missing)}"
-    else:
-        each = ", ".join(f"rank {rank}: {counts[rank]}" for rank in range(ranks))
-        message = f"the number of dispatches depends on the rank ({each}); it must be the same for all"
-    return _at(place, f"{message}; write: for r in pl.range(pld.world_size()): {name}(..., device=r)")
+    last = dispatches[-1]
+    if missing and len(counts) == 1 and counts[last.device] == ranks:
+        name = last.function.name
+        raise _at(
+            last.place,
+            f"{name} is dispatched to device={last.device} {ranks} times, and nothing to {_listed(missing)}; "
+            f"write: for r in pl.range(pld.world_size()): {name}(..., device=r)",
+        )
 
 
 def _at(place: tuple[str, int], message: str) -> Exception:

@@ -7,20 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from asyncsim.collectives.barrier import barrier
 from asyncsim.frontends.pypto.host import HostTensor
+from asyncsim.frontends.pypto.hosted_collective import Composite
 from asyncsim.frontends.pypto.overlaps import Overlap, Passed, overlaps
 from asyncsim.frontends.pypto.parameters import declared
-from asyncsim.frontends.pypto.refusals import refused
-from asyncsim.frontends.pypto.values import DATA, SIGNAL, Buffer, LocalTensor, View, WindowTensor
+from asyncsim.frontends.pypto.values import DATA, READ, SIGNAL, Buffer, LocalTensor, View, WindowTensor
 from asyncsim.machine.kernel import Kernel
-from asyncsim.trace.declare import Signal, Window
+from asyncsim.trace.declare import Group, Signal, Window
+from asyncsim.trace.world import SignalView
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from asyncsim.frontends.pypto.host import Array, HostCall
     from asyncsim.machine.rank import Rank
     from asyncsim.trace.declare import Declaration
+    from asyncsim.trace.region import Cell
 
 Uses = set[tuple[View, str]]
 
@@ -77,17 +80,21 @@ class Launch:
         call: the host call, which was checked.
         name: of the program.
         path: of the script, as reports show it.
+        joined: each call on the same windows begins when the one before has ended on every rank.
 
     Raises:
         RefusedError: a tensor that is marked as written shares memory with another one.
 
     """
 
-    def __init__(self, call: HostCall, name: str, path: str) -> None:
+    def __init__(self, call: HostCall, name: str, path: str, *, joined: bool = False) -> None:
         self.ranks = call.ranks
         self.name = name
         self.path = path
-        self.first = call.dispatches[0].function
+        self.joined = joined
+        ours = [each.function for each in call.dispatches if not isinstance(each.function, Composite)]
+        self.first = (ours or [call.dispatches[0].function])[0]
+        self.groups: dict[Buffer, Group] = {}
         self.parts = [Part() for _ in range(call.ranks)]
         self.names: dict[View, str] = {}
         for each in call.dispatches:
@@ -107,12 +114,18 @@ class Launch:
                 else:
                     if isinstance(value, View):
                         self._name(value, parameter)
+                        self._join(call, value.buffer)
                     values[parameter] = value
             part.runs.append((each.function, values))
         shared = overlaps([part.arrays for part in self.parts], [part.passed for part in self.parts])
         for part, part.overlaps in zip(self.parts, shared, strict=True):
             for number in sorted(part.out & part.overlaps.keys()):
                 raise part.overlaps[number].error()
+
+    def _join(self, call: HostCall, buffer: Buffer) -> None:
+        """Note which devices have a buffer, if not all of them do: their ranks are numbered within."""
+        if buffer not in self.groups and len(holders := call.holders(buffer)) < self.ranks:
+            self.groups[buffer] = Group(f"devices_{'_'.join(map(str, holders))}", holders)
 
     def _name(self, view: View, parameter: str) -> None:
         """Call a view as the first parameter that holds it."""
@@ -156,41 +169,80 @@ class Memory:
     """The declarations for the views of a launch, by how they are used.
 
     Args:
-        names: what each view is called.
-        uses: as what each is used; None: nobody knows yet, so each is declared as all that it could be.
-
-    Raises:
-        RefusedError: one buffer is two signals.
+        launch: whose views they are.
+        uses: as what each is used; None: that is not known yet, so each is declared as all that it could be.
 
     """
 
-    def __init__(self, names: dict[View, str], uses: Uses | None) -> None:
+    def __init__(self, launch: Launch, uses: Uses | None) -> None:
         self.declared: list[Declaration] = []
         self.data: dict[View, int] = {}
         self.cells: dict[View, int] = {}
         self.kept: dict[Buffer, int] = {}
-        known = uses is not None
-        data = [view for view in names if not known or (view, DATA) in (uses or ())]
-        cells = [view for view in names if ((view, SIGNAL) in (uses or ()) if known else view.dtype.name == "INT32")]
+        self.joins: int | None = None
+        names, known = launch.names, uses is not None
+
+        def used(use: str) -> list[View]:
+            return [view for view in names if (view, use) in (uses or ())]
+
+        signals = {view.buffer for view in used(SIGNAL)}
+        read = used(READ)
+        data = used(DATA) + [view for view in read if view.buffer not in signals] if known else list(names)
+        cells = used(SIGNAL) + [view for view in read if view.buffer in signals] if known else _counting(names)
         bases: dict[Buffer, str] = {}
-        for view in sorted(data, key=lambda view: -view.nbytes):
+        for view in sorted(dict.fromkeys(data), key=lambda view: -view.nbytes):
             base = bases.get(view.buffer) if known else None
             self.data[view] = len(self.declared)
             over = {} if base is None else {"over": base}
-            start = {"initialised": True} if base is None else {}
+            start = {} if base is not None else {"initialised": True, "group": launch.groups.get(view.buffer)}
             self.declared.append(Window(names[view], view.shape, view.dtype.numpy, **start, **over))  # type: ignore[arg-type]
             bases.setdefault(view.buffer, names[view])
-        for view in cells:
+        shown: dict[Buffer, int] = {}
+        for view in sorted(dict.fromkeys(cells), key=lambda view: -view.nbytes):
+            if known and view.buffer in shown:
+                self.cells[view] = shown[view.buffer]
+                continue
             name = names[view] if view not in self.data else f"{names[view]}_cells"
-            if known and view.buffer in self.kept:
-                raise refused(
-                    f"two windows of the buffer allocated at {view.buffer.place} are used as signals; "
-                    "use one window, or give each signal a buffer of its own"
-                )
-            self.cells[view] = len(self.declared)
-            self.declared.append(Signal(name, view.shape, np.int32))
+            self.cells[view] = shown[view.buffer] = len(self.declared)
+            self.declared.append(Signal(name, view.shape, np.int32, group=launch.groups.get(view.buffer)))
             if known:
                 self.kept[view.buffer] = view.nbytes
+        if launch.joined:
+            self.joins = len(self.declared)
+            self.declared.append(Signal("ended", ("P", 1), np.int32))
+
+
+def _counting(views: Iterable[View]) -> list[View]:
+    return [view for view in views if view.dtype.name == "INT32"]
+
+
+class _Reshaped(SignalView):
+    """A signal in another shape: the same cells, in row-major order."""
+
+    __slots__ = ("_declared", "_shape")
+
+    def __init__(self, declared: SignalView, shape: tuple[int, ...]) -> None:
+        self._declared = declared
+        self._shape = shape
+
+    def at(self, peer: int) -> _Reshaped:
+        """Turn to a peer."""
+        return _Reshaped(self._declared.at(peer), self._shape)
+
+    def __getitem__(self, key: Any) -> Cell:  # noqa: ANN401 - an offset a dimension, or fewer from the left
+        at = key if isinstance(key, tuple) else (key,)
+        flat = np.ravel_multi_index((*at, *(0 for _ in self._shape[len(at) :])), self._shape)
+        return self._declared[tuple(int(each) for each in np.unravel_index(flat, self._declared.shape))]
+
+    @property
+    def name(self) -> str:
+        """The declared name."""
+        return self._declared.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape in numbers."""
+        return self._shape
 
 
 class DeviceProgram:
@@ -219,8 +271,11 @@ class DeviceProgram:
         try:
             for function, values in part.runs:
                 await function.on_device(
-                    {name: self._given(rank, value, tensors, views) for name, value in values.items()}
+                    rank, {name: self._given(rank, value, tensors, views) for name, value in values.items()}
                 )
+            if self.memory.joins is not None:
+                with rank.phase("end of the call"):
+                    await barrier(rank, views[self.memory.joins], generation=rank.call + 1)
         finally:
             if live:
                 _note(part, tensors)
@@ -232,9 +287,13 @@ class DeviceProgram:
         if not isinstance(value, View):
             return value
         memory = self.memory
-        data, cells = memory.data.get(value), memory.cells.get(value)
+        data, at = memory.data.get(value), memory.cells.get(value)
+        cells = None if at is None else views[at]
+        if cells is not None and cells.shape != value.shape:
+            cells = _Reshaped(cells, value.shape)
+        group = self.launch.groups.get(value.buffer)
         return WindowTensor(
-            rank, value, None if data is None else views[data], None if cells is None else views[cells],
+            rank if group is None else rank.within(group), value, None if data is None else views[data], cells,
             self.uses, memory.kept.get(value.buffer, 0),
         )  # fmt: skip
 

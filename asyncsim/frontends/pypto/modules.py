@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from asyncsim.frontends.pypto import composites, core, primitives
 from asyncsim.frontends.pypto.annotations import DISTRIBUTED, SCALAR, TENSOR, Direction, Dynamic
@@ -16,16 +16,23 @@ from asyncsim.frontends.pypto.dtypes import (
     AtomicType,
     FunctionType,
     Level,
+    MemorySpace,
     NotifyOp,
     ReduceOp,
     Role,
     WaitCmp,
 )
 from asyncsim.frontends.pypto.functions import Jit, Program, function_of, program_of
+from asyncsim.frontends.pypto.hosted_collective import Collective
+from asyncsim.frontends.pypto.loops import Frame, carry, count, inline
 from asyncsim.frontends.pypto.operation import Operation
 from asyncsim.frontends.pypto.refusals import UnknownNameError, nearest, refused
+from asyncsim.frontends.pypto.tiles import full, tile_operators
+from asyncsim.guest.host import present
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from asyncsim.frontends.pypto.host import HostCall
     from asyncsim.frontends.pypto.session import Session
     from asyncsim.frontends.pypto.values import Buffer, View
@@ -101,15 +108,28 @@ def modules_of(session: Session) -> dict[str, ModuleType]:
 
 
 def _language(session: Session) -> dict[str, Any]:
-    operations = {name: Operation(f"pl.{name}", getattr(core, name)) for name in ("load", "store", "read", "write")}
+    names = ("load", "store", "read", "write", "assemble")
+    tensors: dict[str, Any] = {
+        **{name: Operation(f"pl.{name}", getattr(core, name)) for name in names},
+        "slice": core.part_of,
+        "create_tensor": core.create_tensor,
+        **tile_operators(),
+    }
+    loops = dict.fromkeys(("range", "unroll", "pipeline"), count)
+    array = {"create": lambda extent, dtype: full([extent], dtype, 0)}
+    parts = {"tile": {**tensors, "create": tensors["create_tile"]}, "tensor": {**tensors, "create": core.create_tensor}}
     return {
-        **operations,
-        **{name: getattr(core, name) for name in ("add", "sub", "mul", "cast")},
-        "range": core.count,
+        **tensors,
+        **loops,
+        **{part: Answering(f"{LANGUAGE}.{part}", f"pl.{part}", names, f"pl.{part}") for part, names in parts.items()},
+        "array": Answering(f"{LANGUAGE}.array", "pl.array", array, "Small arrays of a kernel's own."),
+        "yield_": carry,
+        "at": inline,
+        "incore": inline,
         "program": program_of,
         "function": function_of(session),
         "jit": Jit(session),
-        "dynamic": Dynamic,
+        "dynamic": lambda name: Dynamic(str(name), lambda: _extents(session)),
         "Tensor": TENSOR,
         "Scalar": SCALAR,
         "Out": Direction("Out"),
@@ -117,48 +137,75 @@ def _language(session: Session) -> dict[str, Any]:
         "FunctionType": FunctionType,
         "Level": Level,
         "Role": Role,
+        "MemorySpace": MemorySpace,
+        "Mem": MemorySpace,
         "INDEX": INDEX,
         **DTYPES,
     }
 
 
+def _extents(session: Session) -> Mapping[str, int]:
+    """Return the dynamic extents of what runs just now: a kernel, or the host function."""
+    frame = present()
+    if isinstance(frame, Frame):
+        return frame.extents
+    return {} if session.host is None else session.host.extents
+
+
 def _distributed(session: Session) -> dict[str, Any]:
+    host = _host_functions(session)
     system: dict[str, Any] = {
         "notify": Operation("pld.system.notify", primitives.notify),
         "wait": Operation("pld.system.wait", primitives.wait),
         "get_comm_ctx": primitives.get_comm_ctx,
         "rank": primitives.rank,
         "nranks": primitives.nranks,
+        "world_size": host["world_size"],
     }
     tile: dict[str, Any] = {
         name: Operation(f"pld.tile.{name}", getattr(primitives, name)) for name in ("remote_load", "remote_store")
     }
-    reduce_scatter = composites.reduce_scatter_of(widen=session.widen)
+    collectives = {
+        name: getattr(composites, name)
+        for name in ("barrier", "broadcast", "allgather", "all_to_all", "all_to_all_v", "allreduce")
+    }
+    collectives["reduce_scatter"] = composites.reduce_scatter_of(widen=session.widen)
     tensor: dict[str, Any] = {
         **{name: Operation(f"pld.tensor.{name}", getattr(primitives, name)) for name in ("put", "get")},
-        **{
-            name: Operation(f"pld.tensor.{name}", getattr(composites, name))
-            for name in ("barrier", "broadcast", "allgather", "all_to_all", "all_to_all_v", "allreduce")
-        },
-        "reduce_scatter": Operation("pld.tensor.reduce_scatter", reduce_scatter),
+        **{name: Collective(session, Operation(f"pld.tensor.{name}", run)) for name, run in collectives.items()},
         "remote_store": tile["remote_store"],
+        "alloc_window_buffer": host["alloc_window_buffer"],
+        "window": host["window"],
     }
     parts = {"system": system, "tile": tile, "tensor": tensor}
+    long = {"put": "tensor", "get": "tensor", "notify": "system", "wait": "system"}
     return {
         **{
             part: Answering(f"{DISTRIBUTED_LANGUAGE}.{part}", f"pld.{part}", names, f"pld.{part}")
             for part, names in parts.items()
         },
-        **system,
+        **{name: each for name, each in system.items() if name not in long},
         **tile,
-        **{name: operation for name, operation in tensor.items() if name in ("put", "get")},
+        **{name: Long(f"pld.{name}", f"pld.{part}.{name}") for name, part in long.items()},
         "DistributedTensor": DISTRIBUTED,
         "NotifyOp": NotifyOp,
         "WaitCmp": WaitCmp,
         "AtomicType": AtomicType,
         "ReduceOp": ReduceOp,
-        **_host_functions(session),
+        **host,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Long:
+    """A short form that upstream does not have."""
+
+    short: str
+    name: str
+
+    def __call__(self, *_: object, **__: object) -> NoReturn:
+        """Say what its long form is."""
+        raise UnknownNameError(f"{self.short} is written in full: {self.name}")
 
 
 def _host_functions(session: Session) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def integers(name: str, what: str, values: Any) -> list[int]:  # noqa: ANN401 - 
     if not isinstance(values, list | tuple):
         raise refused(f"{name} {what} must be a list of integers, such as [0, 0]; got {values!r}", TypeError)
     for value in values:
-        if isinstance(value, Dynamic):
+        if isinstance(value, Dynamic) and value.known() is None:
             raise refused(
                 f"{name} {what} holds {value!r}, which only annotations know; use pld.nranks(ctx) in a kernel, "
                 "pld.world_size() in the host function",
@@ -109,7 +109,7 @@ def peer_of(name: str, target: WindowTensor, peer: Any) -> int:  # noqa: ANN401 
 def region(name: str, target: WindowTensor, slices: Slices, peer: int | None = None) -> Region:
     """Return a region of a window: the own one, or a peer's."""
     window = target.data()
-    found = (window if peer is None else window.at(peer))[slices]
+    found = (window if peer is None else window.at(peer))[target.index(slices)]
     if target.kept and found.spans and found.spans[0][0] < target.kept:
         raise refused(
             f"{name} touches bytes that are cells of a signal: the first {target.kept} of the buffer allocated at "

@@ -5,21 +5,23 @@ What upstream's type rules refuse is refused in their words; what they leave unc
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asyncsim.frontends.pypto.core import tensor_of
+from asyncsim.frontends.pypto.core import tensor_of, valid_of
 from asyncsim.frontends.pypto.dtypes import DTYPES, AtomicType, NotifyOp, WaitCmp
 from asyncsim.frontends.pypto.operation import awaited
 from asyncsim.frontends.pypto.places import box, cell, integer, integers, peer_of, region, tile_of
 from asyncsim.frontends.pypto.refusals import refused
+from asyncsim.frontends.pypto.tiles import valid_part, with_valid
 from asyncsim.frontends.pypto.values import CommCtx, LocalTensor, WindowTensor, type_of, window_of
 from asyncsim.trace.cells import ATOMIC_ADD, SET
 from asyncsim.trace.region import Cell, Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from asyncsim.frontends.pypto.core import Tensor
     from asyncsim.frontends.pypto.places import Slices
@@ -64,7 +66,7 @@ def _cell(name: str, target: WindowTensor, peer: int | None, offsets: Sequence[i
     if target.dtype is not DTYPES["INT32"]:
         raise refused(f"{name} target must have INT32 element type, got dtype {target.dtype}", TypeError)
     cells = target.cells()
-    return (cells if peer is None else cells.at(peer))[at]
+    return (cells if peer is None else cells.at(peer))[target.index(at)]
 
 
 async def notify(target: WindowTensor, peer: int, offsets: Sequence[int], value: int, *, op: NotifyOp) -> WindowTensor:
@@ -114,25 +116,39 @@ async def wait(signal: WindowTensor, offsets: Sequence[int], expected: int, *, c
     return signal
 
 
-async def remote_load(target: WindowTensor, peer: int, offsets: Sequence[int], shape: Sequence[int]) -> Tile:
+async def remote_load(
+    target: WindowTensor,
+    peer: int,
+    offsets: Sequence[int],
+    shape: Sequence[int],
+    valid_shape: Sequence[int] | None = None,
+) -> Tile:
     """Return a private copy of a box of the peer's window.
 
     Args:
         target: a window.
         peer: a rank.
         offsets: where the box begins, in elements, one a dimension.
-        shape: of the box, in elements.
+        shape: of the tile, in elements.
+        valid_shape: of its valid part, which is loaded; None: all of it.
 
     """
     name = "pld.tile.remote_load"
-    slices = box(name, window_of(name, target), offsets, shape)
+    slices = box(name, window_of(name, target), offsets, valid_of(name, shape, valid_shape))
     place = region(name, target, slices, peer_of(name, target, peer))
-    return await awaited(target.rank.load(place))  # type: ignore[no-any-return]
+    return with_valid(await awaited(target.rank.load(place)), shape)
 
 
-def _atomic(name: str, atomic: object) -> Any:  # noqa: ANN401 - "add" or None, as `Rank.store` takes it
+ADDED = ("FP32", "FP16", "BF16", "INT32", "INT16", "INT8")
+"""What the hardware adds to memory atomically."""
+
+
+def _atomic(name: str, atomic: object, target: WindowTensor) -> Any:  # noqa: ANN401 - "add" or None, as `Rank.store` takes it
     if isinstance(atomic, bool) or atomic not in _ATOMIC_TYPES:
         raise refused(f"{name} atomic must be AtomicType.None_ or AtomicType.Add (got {shown_number(atomic)})")
+    if atomic == AtomicType.Add and target.dtype.name not in ADDED:
+        right = ", ".join(ADDED[:-1])
+        raise refused(f"{name} atomic add takes {right} or {ADDED[-1]}; got {target.dtype}", TypeError)
     return _ADD if atomic == AtomicType.Add else None
 
 
@@ -151,8 +167,8 @@ async def remote_store(
     """
     name = "pld.tile.remote_store"
     window_of(name, target)
-    how = _atomic(name, atomic)
-    tile = tile_of(name, tile, target)
+    how = _atomic(name, atomic, target)
+    tile = valid_part(tile_of(name, tile, target))
     place = region(name, target, box(name, target, offsets, tile.shape), peer_of(name, target, peer))
     await awaited(target.rank.store(place, tile, atomic=how))
     return target
@@ -191,6 +207,9 @@ async def put(  # noqa: PLR0913, PLR0917 - upstream's signature
     shape: Sequence[int] | None = None,
     *,
     atomic: AtomicType = AtomicType.None_,
+    chunk_rows: int | None = None,
+    chunk_cols: int | None = None,
+    pipeline: bool = False,  # noqa: ARG001 - how many chunks are under way inside the core
 ) -> WindowTensor:
     """Copy the own window, or a tensor of the kernel's own, to the peer's window; return the window.
 
@@ -202,14 +221,19 @@ async def put(  # noqa: PLR0913, PLR0917 - upstream's signature
         src_offsets: in elements.
         shape: in elements.
         atomic: Add adds element by element.
+        chunk_rows: rows that are copied at a time, in order; None: all.
+        chunk_cols: columns that are copied at a time, likewise.
+        pipeline: means nothing here.
 
     """
     name = "pld.tensor.put"
     window_of(name, dst, " dst")
-    how = _atomic(name, atomic)
+    how = _atomic(name, atomic, dst)
     there, here = _boxes(name, dst, tensor_of(name, src), dst_offsets, src_offsets, shape)
-    source = src.array[here].copy() if isinstance(src, LocalTensor) else region(name, src, here)
-    await awaited(dst.rank.put(region(name, dst, there, peer_of(name, dst, peer)), source, atomic=how))
+    number = peer_of(name, dst, peer)
+    for to, of in _chunks(name, there, here, chunk_rows, chunk_cols):
+        source = src.array[of].copy() if isinstance(src, LocalTensor) else region(name, src, of)
+        await awaited(dst.rank.put(region(name, dst, to, number), source, atomic=how))
     return dst
 
 
@@ -220,6 +244,10 @@ async def get(  # noqa: PLR0913, PLR0917 - upstream's signature
     dst_offsets: Sequence[int] | None = None,
     src_offsets: Sequence[int] | None = None,
     shape: Sequence[int] | None = None,
+    *,
+    chunk_rows: int | None = None,
+    chunk_cols: int | None = None,
+    pipeline: bool = False,  # noqa: ARG001 - as for `put`
 ) -> Tensor:
     """Copy the peer's window to the own one, or to a tensor of the kernel's own; return the destination.
 
@@ -230,15 +258,40 @@ async def get(  # noqa: PLR0913, PLR0917 - upstream's signature
         dst_offsets: in elements; None, with the two below: the whole tensors.
         src_offsets: in elements.
         shape: in elements.
+        chunk_rows: as for `put`.
+        chunk_cols: as for `put`.
+        pipeline: as for `put`.
 
     """
     name = "pld.tensor.get"
     window_of(name, src, " src")
     here, there = _boxes(name, tensor_of(name, dst), src, dst_offsets, src_offsets, shape)
-    source = region(name, src, there, peer_of(name, src, peer))
-    if isinstance(dst, LocalTensor):
-        dst.note_written()
-        dst.array[here] = np.asarray(await awaited(src.rank.load(source)))
-    else:
-        await awaited(src.rank.get(region(name, dst, here), source))
+    number = peer_of(name, src, peer)
+    for to, of in _chunks(name, here, there, chunk_rows, chunk_cols):
+        source = region(name, src, of, number)
+        if isinstance(dst, LocalTensor):
+            dst.note_written()
+            dst.array[to] = np.asarray(await awaited(src.rank.load(source)))
+        else:
+            await awaited(src.rank.get(region(name, dst, to), source))
     return dst
+
+
+def _chunks(
+    name: str, to: Slices, of: Slices, rows: int | None, columns: int | None
+) -> Iterator[tuple[Slices, Slices]]:
+    """Cut a transfer into chunks of so many rows and columns, in row-major order."""
+    if rows is None and columns is None:
+        yield to, of
+        return
+    sizes = [each.stop - each.start for each in to]
+    steps = [1] * max(len(sizes) - 2, 0) + [rows or sizes[-2], columns or sizes[-1]][-len(sizes) :]
+    steps = [max(integer(name, "chunk", step), 1) for step in steps]
+    for at in product(*(range(0, size, step) for size, step in zip(sizes, steps, strict=True))):
+        ends = [min(start + step, size) for start, step, size in zip(at, steps, sizes, strict=True)]
+        yield tuple(
+            tuple(
+                slice(whole.start + start, whole.start + end) for whole, start, end in zip(side, at, ends, strict=True)
+            )
+            for side in (to, of)
+        )  # type: ignore[misc]  # two of them

@@ -45,5 +45,5 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """Return ``; did you mean 'load'?`` for the known name that is most like this one; else the list of them."""
     listed = sorted(known)
     lower = {each.lower(): each for each in listed}
-    found = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.55)
+    found = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.7)
     return f"; did you mean {lower[found[0]]!r}?" if found else f"; it has {', '.join(listed)}"

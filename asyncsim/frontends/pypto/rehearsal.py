@@ -17,7 +17,7 @@ from asyncsim.frontends.pypto.launch import DeviceProgram, Launch, Memory
 from asyncsim.frontends.pypto.values import UnknownValueError
 from asyncsim.machine.rank import Rank
 from asyncsim.trace.errors import AsyncsimError
-from asyncsim.trace.kinds import LOAD, REMOTE_LOAD
+from asyncsim.trace.kinds import LOAD, READ_CELL, REMOTE_LOAD
 from asyncsim.trace.world import World
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def rehearse(launch: Launch, *, unknown: bool = False) -> Uses:
         AsyncsimError: an operation, or a kernel, that is refused. Other errors are left to the run.
 
     """
-    memory = Memory(launch.names, None)
+    memory = Memory(launch, None)
     world = World(launch.ranks, memory.declared)
     program = DeviceProgram(launch, memory, unknown=unknown)
     for actor in world.actors:  # each prints only when it runs
@@ -63,6 +63,9 @@ def _alone(coroutine: Any) -> None:  # noqa: ANN401 - a coroutine
                 region = op.accesses[0].region
                 outcome = np.zeros(region.shape, region.dtype)
                 # The kernel may go by any element, now or when it has stored it: zero is a guess from here on.
+                made_up = True
+            elif op.kind == READ_CELL:
+                outcome = 0
                 made_up = True
     except (StopIteration, UnknownValueError):
         return

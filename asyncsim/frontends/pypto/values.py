@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from asyncsim.trace.world import SignalView, WindowView
 
 Tile = np.ndarray[Any, Any]
+Key = tuple[int | slice, ...]
 
-DATA, SIGNAL = "data", "signal"
-"""What a view can be used for."""
+DATA, SIGNAL, READ = "data", "signal", "read"
+"""What a view can be used for; what is read counts as data, unless its buffer holds a signal."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,9 +77,11 @@ class LocalTensor:
 
     """
 
-    __slots__ = ("array", "dtype", "overlap", "read", "unknown", "written")
+    __slots__ = ("array", "dtype", "key", "of", "overlap", "read", "unknown", "written")
 
     def __init__(self, array: Tile, *, unknown: bool = False, overlap: Overlap | None = None) -> None:
+        self.of: LocalTensor | None = None
+        self.key: Any = ...
         self.array = array
         self.dtype = dtype_for(array.dtype, "a tensor")
         self.unknown = unknown
@@ -101,12 +104,31 @@ class LocalTensor:
         if self.overlap is not None:
             raise self.overlap.error()
         self.written = True
+        if self.of is not None:
+            self.of.note_written()
 
     def note_read(self, at: Any) -> None:  # noqa: ANN401 - an index of numpy's
         """Note which elements are read as numbers."""
+        self._marks()[at] = True
+
+    def _marks(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Return where it is marked which elements are read: of a part, in the marks of the whole."""
+        if self.of is not None:
+            return self.of._marks()[self.key]  # noqa: SLF001 - it is one of these, too
         if self.read is None:
             self.read = np.zeros(self.array.shape, np.bool_)
-        self.read[at] = True
+        return self.read
+
+    def part(self, key: Key) -> LocalTensor:
+        """Return a part of it, which shares its memory.
+
+        Args:
+            key: an offset or a slice a dimension; where an offset stands, the part has no dimension.
+
+        """
+        made = LocalTensor(self.array[(*key, ...)], unknown=self.unknown)
+        made.of, made.key = self, (*key, ...)
+        return made
 
 
 class UnknownValueError(Exception):
@@ -125,6 +147,7 @@ class WindowTensor:
         uses: what it was used for so far, by all who hold it.
         kept: bytes at the start of the buffer that are cells of a signal.
         noted: what of `uses` this one has noted.
+        key: of a part, where it is in the view: an offset or a slice a dimension; None: it is the whole.
 
     """
 
@@ -135,11 +158,35 @@ class WindowTensor:
     uses: set[tuple[View, str]] = field(default_factory=set)
     kept: int = 0
     noted: set[str] = field(default_factory=set)
+    key: Key | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The extents."""
-        return self.view.shape
+        if self.key is None:
+            return self.view.shape
+        return tuple(each.stop - each.start for each in self.key if isinstance(each, slice))
+
+    def index(self, key: Any) -> Any:  # noqa: ANN401 - offsets or slices
+        """Return where a place of it is in the whole view.
+
+        Args:
+            key: an offset or a slice a dimension.
+
+        """
+        if self.key is None:
+            return key
+        inner = iter(key)
+        return tuple(_within(each, next(inner)) if isinstance(each, slice) else each for each in self.key)
+
+    def part(self, key: Key) -> WindowTensor:
+        """Return a part of it: the same memory.
+
+        Args:
+            key: as for `LocalTensor.part`.
+
+        """
+        return replace(self, key=self.index(key))
 
     @property
     def dtype(self) -> DType:
@@ -170,10 +217,30 @@ class WindowTensor:
             raise OtherUseError(self.view, SIGNAL)
         return self.signal
 
+    def cells_read(self) -> SignalView | None:
+        """Return the cells to read, where it shows a signal; None where it shows data.
+
+        Raises:
+            OtherUseError: it was declared as neither.
+
+        """
+        if self.dtype.name != "INT32":
+            return None
+        self._note(READ)
+        if self.signal is None and self.window is None:
+            raise OtherUseError(self.view, READ)
+        return self.signal
+
     def _note(self, use: str) -> None:
         if use not in self.noted:  # this runs for every operation, and a view's hash takes long
             self.noted.add(use)
             self.uses.add((self.view, use))
+
+
+def _within(outer: slice, inner: int | slice) -> int | slice:
+    if isinstance(inner, slice):
+        return slice(outer.start + inner.start, outer.start + inner.stop)
+    return int(outer.start + inner)
 
 
 @dataclass(frozen=True, slots=True)
