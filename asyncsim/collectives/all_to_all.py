@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from asyncsim.collectives.barrier import barrier, settle
-from asyncsim.collectives.refusals import check_counts, check_rows, check_signal
+from asyncsim.collectives.refusals import check_counts, check_rows, check_signal, check_target
+from asyncsim.trace.cells import SET
 from asyncsim.trace.errors import RefusedError
 from asyncsim.trace.world import WindowView
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 NAME = "pld.tensor.all_to_all"
 NAME_V = "pld.tensor.all_to_all_v"
+_MATRIX = 2
 
 
 async def all_to_all(
@@ -88,13 +90,65 @@ async def all_to_all_v(  # noqa: PLR0913, PLR0917 - upstream's operands, in its 
     await _exchange(rank, source, target, signal, send_counts, safe=safe)
 
 
+async def all_to_all_blocks(  # noqa: PLR0913, PLR0917 - upstream's operands, in its order
+    rank: Rank,
+    source: Tile | WindowView,
+    target: WindowView,
+    signal: SignalView,
+    send_counts: Sequence[int],
+    recv_counts: SignalView,
+) -> None:
+    """Put block d of the source into block `rank.id` of rank d's window, whole, and set there how many rows count.
+
+    So no rank needs to know beforehand what comes; the counts are there when the barrier has passed.
+
+    Args:
+        rank: who takes part.
+        source: an array, or an own window; shape (P·MOST, SIZE), blocks of MOST rows, and the dtype of the target.
+        target: shape (P·MOST, SIZE).
+        signal: shape (P, 1) of int32, zero; zero again in the end.
+        send_counts: the rows of each block that count, one number a rank, 0 to MOST.
+        recv_counts: shape (P, 1) of int32; cell s is set to what rank s sends here.
+
+    Raises:
+        RefusedError: the arguments do not fit each other.
+        TypeError: the target is no window, or the source neither a window nor an array.
+
+    """
+    check_target(NAME_V, target)
+    if len(target.shape) != _MATRIX or target.shape[0] % rank.size:
+        shape = list(target.shape)
+        raise RefusedError(f"{NAME_V} target must be 2D [NR*MAX_RECV, SIZE] for NR = {rank.size}, got {shape}")
+    _check_source(NAME_V, source, target)
+    check_signal(NAME_V, signal, rank)
+    check_signal(f"{NAME_V} recv_counts:", recv_counts, rank)
+    if recv_counts.name == signal.name:
+        raise RefusedError(f"{NAME_V} signal and recv_counts must be different buffers")
+    most = target.shape[0] // rank.size
+    check_counts(NAME_V, send_counts, "send_counts", most, rank)
+    rank.collective("all_to_all_v", shape=target.shape, dtype=target.dtype)
+    own = slice(rank.id * most, (rank.id + 1) * most)
+    with rank.phase("put"):
+        for peer, count in enumerate(send_counts):
+            await rank.put(target.at(peer)[own], source[peer * most : (peer + 1) * most])
+            await rank.notify(recv_counts.at(peer)[rank.id, 0], count, SET)
+    with rank.phase("ready"):
+        await barrier(rank, signal)
+    with rank.phase("epilogue"):
+        await settle(rank, signal, credits=1)
+
+
 def _check(name: str, rank: Rank, source: object, target: WindowView, signal: SignalView) -> None:
     check_rows(name, target, rank)
+    _check_source(name, source, target)
+    check_signal(name, signal, rank)
+
+
+def _check_source(name: str, source: object, target: WindowView) -> None:
     if not isinstance(source, WindowView | np.ndarray):
         raise TypeError(f"{name} expects an array or a window as input; got {type(source).__name__}")
     if tuple(source.shape) != target.shape:
         raise RefusedError(f"{name} input must have the shape of the target, {target.shape}, got {tuple(source.shape)}")
-    check_signal(name, signal, rank)
 
 
 async def _exchange(  # noqa: PLR0913 - what both have in common

@@ -36,7 +36,7 @@ def tiles(target: WindowView, start: int, stop: int) -> list[Place]:
 
 
 def segments(target: WindowView, parts: int) -> list[list[Place]]:
-    """Cut a window into `parts` segments of tiles, equally long but for the last ones.
+    """Cut a window into `parts` segments of tiles, the i-th from element floor(i·N/parts) on.
 
     Every segment has the same number of tiles, at least one, some of them empty if need be: ranks work on
     different segments at a time, and must meet as often as each other.
@@ -48,7 +48,6 @@ def segments(target: WindowView, parts: int) -> list[list[Place]]:
     """
     rows, columns = target.shape
     total = rows * columns
-    length = -(-total // parts)
-    cut = [tiles(target, min(part * length, total), min((part + 1) * length, total)) for part in range(parts)]
+    cut = [tiles(target, part * total // parts, (part + 1) * total // parts) for part in range(parts)]
     most = max(1, *map(len, cut))
     return [places + [_EMPTY] * (most - len(places)) for places in cut]

@@ -2,7 +2,8 @@
 
 ``pl.Tensor[[1, 64], pl.FP32]``, ``pl.Out[...]``, ``pl.InOut[...]``, ``pl.Scalar[pl.INT32]``,
 ``pld.DistributedTensor[[nr, 64], pl.FP32]``. An extent is a number or ``pl.dynamic("NR")``, which is the
-same number wherever it stands in one call, or is computed from such: ``NR * 64``. A parameter without an annotation takes anything.
+same number wherever it stands in one call, or is computed from such: ``NR * 64``. A parameter without an annotation
+takes anything.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import re
 import sys
 from contextlib import redirect_stdout
 from io import StringIO
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
@@ -124,7 +124,7 @@ class Prepared:
     def __init__(self, compiled: Compiled) -> None:
         self._compiled = compiled
 
-    def __enter__(self) -> Prepared:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from asyncsim.collectives.all_reduce import all_reduce
 from asyncsim.collectives.all_to_all import all_to_all as exchange
-from asyncsim.collectives.all_to_all import all_to_all_v as exchange_v
+from asyncsim.collectives.all_to_all import all_to_all_blocks as exchange_blocks
 from asyncsim.collectives.allgather import allgather as gather
 from asyncsim.collectives.barrier import barrier as meet
 from asyncsim.collectives.barrier import settle
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from asyncsim.trace.world import SignalView, WindowView
 
 _MATRIX = 2
+_REDUCED = ("FP16", "FP32")
 
 
 @contextmanager
@@ -46,9 +47,9 @@ def _as_upstream() -> Iterator[None]:
         raise (error if isinstance(error, ValueError | TypeError) else refused(str(error))) from None
 
 
-def _target(name: str, target: object) -> WindowView:
-    tensor = window_of(name, target)
-    window = tensor.data()
+def _target(name: str, target: object, *, flat: bool = False) -> WindowView:
+    tensor = _whole(name, window_of(name, target))
+    window = tensor.row() if flat else tensor.data()
     if tensor.kept:
         raise refused(
             f"{name} target holds the cells of a signal, in the first {tensor.kept} bytes of the buffer allocated at "
@@ -57,8 +58,14 @@ def _target(name: str, target: object) -> WindowView:
     return window
 
 
+def _whole(name: str, tensor: WindowTensor) -> WindowTensor:
+    if tensor.key is not None:
+        raise refused(f"{name} takes whole windows, and got a part of one; make a window of its shape with pld.window")
+    return tensor
+
+
 def _signal(name: str, signal: object, shape: str = "[NR, 1]") -> SignalView:
-    tensor = window_of(name, signal, " signal")
+    tensor = _whole(name, window_of(name, signal, " signal"))
     if len(tensor.shape) != _MATRIX:
         raise refused(f"{name} signal must be 2D {shape}, got rank {len(tensor.shape)}")
     if tensor.dtype is not DTYPES["INT32"]:
@@ -141,8 +148,7 @@ async def allgather(local: Tensor, target: WindowTensor, signal: WindowTensor) -
     name = "pld.tensor.allgather"
     tensor_of(name, local)
     window = _target(name, target)
-    if local is target or (isinstance(local, WindowTensor) and local.view.buffer is target.view.buffer):
-        raise refused(f"{name} input and target must be different buffers, but the same expression was passed for both")
+    _other_buffer(name, local, target)
     chunk = _chunk(name, local, target)
     with _as_upstream():
         await gather(target.rank, chunk, window, _signal(name, signal))
@@ -177,34 +183,38 @@ async def all_to_all(input: Tensor, target: WindowTensor, signal: WindowTensor) 
 
     """
     name = "pld.tensor.all_to_all"
+    _other_buffer(name, input, target)
     window, source = _target(name, target), _source(name, input)
     with _as_upstream():
         await exchange(target.rank, source, window, _signal(name, signal))
     return target
 
 
-async def all_to_all_v(  # upstream's operands
+async def all_to_all_v(
     input: Tensor,  # noqa: A002 - upstream's
     target: WindowTensor,
     signal: WindowTensor,
     send_counts: Tensor | Sequence[int],
-    recv_counts: Tensor | Sequence[int],
+    recv_counts: WindowTensor,
 ) -> WindowTensor:
-    """Do the same with the first elements of each row only, as the counts say; return the window.
+    """Put block d of the input into block r of rank d's window, whole, and tell it how many rows of it count.
 
     Args:
-        input: as for `all_to_all`.
-        target: as for `all_to_all`.
-        signal: as for `all_to_all`.
-        send_counts: elements of a row that each peer gets.
-        recv_counts: elements of a row that come from each peer.
+        input: of shape (P·MAX_RECV, SIZE), of the window's dtype; not in its buffer.
+        target: a window of the same shape.
+        signal: a window of shape (P, 1) and INT32.
+        send_counts: rows of each block that count, one a rank, 0 to MAX_RECV.
+        recv_counts: a window of shape (P, 1) and INT32, another one than `signal`; row s is set to what rank s sends.
 
     """
     name = "pld.tensor.all_to_all_v"
+    _other_buffer(name, input, target)
     window, source = _target(name, target), _source(name, input)
-    sent, received = _counts(name, "send_counts", send_counts), _counts(name, "recv_counts", recv_counts)
+    sent = _counts(name, "send_counts", send_counts)
+    window_of(name, recv_counts, " recv_counts")
     with _as_upstream():
-        await exchange_v(target.rank, source, window, _signal(name, signal), sent, received)
+        cells, counts = _signal(name, signal), _signal(name, recv_counts)
+        await exchange_blocks(target.rank, source, window, cells, sent, counts)
     return target
 
 
@@ -220,13 +230,18 @@ def _counts(name: str, what: str, counts: object) -> list[int]:
     return [int(value) for value in counts.array.reshape(-1)]
 
 
+def _other_buffer(name: str, given: object, target: WindowTensor) -> None:
+    if given is target or (isinstance(given, WindowTensor) and given.view.buffer is target.view.buffer):
+        raise refused(f"{name} input and target must be different buffers, but the same expression was passed for both")
+
+
 async def allreduce(
     target: WindowTensor, signal: WindowTensor, *, op: ReduceOp = ReduceOp.Sum, mode: str = "mesh"
 ) -> WindowTensor:
     """Reduce all windows into each of them; return the window.
 
     Args:
-        target: a window of two dimensions.
+        target: a window of FP32 or FP16; of any shape, since it is reduced as one row.
         signal: a window of INT32, of shape (P, 1); for a ring (2(P-1), P).
         op: the reduction: Sum, Max, Min or Prod.
         mode: "mesh", in which all read all, or "ring".
@@ -236,11 +251,19 @@ async def allreduce(
 
     """
     name = "pld.tensor.allreduce"
-    window = _target(name, target)
+    window_of(name, target)
+    if target.dtype.name not in _REDUCED:
+        raise refused(f"{name} target dtype must be FP16 or FP32, got {target.dtype}", TypeError)
+    window = _target(name, target, flat=True)
     if mode not in ("ring", "mesh"):
         raise refused(f'{name} mode must be "ring" or "mesh", got "{mode}"')
     reduction = _reduction(name, op, "ReduceOp.Sum, Max, Min, or Prod (got {})")
     cells = _signal(name, signal, "[2*(NR-1), NR]" if mode == "ring" else "[NR, 1]")
+    if mode == "mesh" and signal.shape[1] != 1:
+        raise refused(
+            f"{name} mode=mesh signal shape[1] ({signal.shape[1]}) must be 1: [NR, 1] = [{signal.rank.size}, 1]; this "
+            f'one, {list(signal.shape)}, is shaped for a ring: mode="ring" takes [2*(NR-1), NR]'
+        )
     with _as_upstream():
         await all_reduce(target.rank, window, cells, op=reduction, mode=mode)
     return target

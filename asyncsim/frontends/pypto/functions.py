@@ -198,7 +198,7 @@ def _fitted(annotation: Annotation, value: Any, known: dict[str, int]) -> Any:  
     """Return a window in the shape of its parameter, where they differ by extents of 1 alone: [64] for [1, 64]."""
     if not isinstance(value, View) or annotation.shape is None or len(annotation.shape) == len(value.shape):
         return value
-    shape = tuple(each.known(known) if isinstance(each, Dynamic) else each for each in annotation.shape)
+    shape = tuple((each.known(known) or 0) if isinstance(each, Dynamic) else each for each in annotation.shape)
     if [each for each in shape if each != 1] != [each for each in value.shape if each != 1]:
         return value
     return replace(value, shape=shape)

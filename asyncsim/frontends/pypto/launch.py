@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from asyncsim.frontends.pypto.host import HostTensor
 from asyncsim.frontends.pypto.hosted_collective import Composite
 from asyncsim.frontends.pypto.overlaps import Overlap, Passed, overlaps
 from asyncsim.frontends.pypto.parameters import declared
-from asyncsim.frontends.pypto.values import DATA, READ, SIGNAL, Buffer, LocalTensor, View, WindowTensor
+from asyncsim.frontends.pypto.values import DATA, READ, ROW, SIGNAL, Buffer, LocalTensor, View, WindowTensor
 from asyncsim.machine.kernel import Kernel
 from asyncsim.trace.declare import Group, Signal, Window
 from asyncsim.trace.world import SignalView
@@ -178,6 +179,7 @@ class Memory:
         self.declared: list[Declaration] = []
         self.data: dict[View, int] = {}
         self.cells: dict[View, int] = {}
+        self.rows: dict[View, int] = {}
         self.kept: dict[Buffer, int] = {}
         self.joins: int | None = None
         names, known = launch.names, uses is not None
@@ -185,10 +187,10 @@ class Memory:
         def used(use: str) -> list[View]:
             return [view for view in names if (view, use) in (uses or ())]
 
-        signals = {view.buffer for view in used(SIGNAL)}
-        read = used(READ)
-        data = used(DATA) + [view for view in read if view.buffer not in signals] if known else list(names)
-        cells = used(SIGNAL) + [view for view in read if view.buffer in signals] if known else _counting(names)
+        signals = {view.buffer: view.nbytes for view in sorted(used(SIGNAL), key=lambda view: view.nbytes)}
+        read = {view: view.nbytes <= signals.get(view.buffer, 0) for view in used(READ)}
+        data = used(DATA) + [view for view in read if not read[view]] if known else list(names)
+        cells = used(SIGNAL) + [view for view in read if read[view]] if known else _counting(names)
         bases: dict[Buffer, str] = {}
         for view in sorted(dict.fromkeys(data), key=lambda view: -view.nbytes):
             base = bases.get(view.buffer) if known else None
@@ -197,6 +199,10 @@ class Memory:
             start = {} if base is not None else {"initialised": True, "group": launch.groups.get(view.buffer)}
             self.declared.append(Window(names[view], view.shape, view.dtype.numpy, **start, **over))  # type: ignore[arg-type]
             bases.setdefault(view.buffer, names[view])
+            if known and (view, ROW) in (uses or ()):
+                self.rows[view] = len(self.declared)
+                size = math.prod(view.shape)
+                self.declared.append(Window(f"{names[view]}_row", (1, size), view.dtype.numpy, over=bases[view.buffer]))
         shown: dict[Buffer, int] = {}
         for view in sorted(dict.fromkeys(cells), key=lambda view: -view.nbytes):
             if known and view.buffer in shown:
@@ -295,6 +301,7 @@ class DeviceProgram:
         return WindowTensor(
             rank if group is None else rank.within(group), value, None if data is None else views[data], cells,
             self.uses, memory.kept.get(value.buffer, 0),
+            flat=views[memory.rows[value]] if value in memory.rows else None,
         )  # fmt: skip
 
 

@@ -34,6 +34,7 @@ class Carrying:
     def __init__(self, numbers: range, values: tuple[Any, ...]) -> None:
         """Begin with these values."""
         self._numbers = numbers
+        self._count = len(values)
         self.values = values
 
     def __iter__(self) -> Iterator[tuple[int, tuple[Any, ...]]]:
@@ -42,6 +43,11 @@ class Carrying:
         loops.append(self)
         try:
             for number in self._numbers:
+                if len(self.values) != self._count:
+                    raise refused(
+                        f"the loop carries {self._count} values, init_values=(...), and its last pl.yield_ hands on "
+                        f"{len(self.values)}; hand on as many"
+                    )
                 yield number, self.values
         finally:
             loops.remove(self)

@@ -9,7 +9,7 @@ import numpy as np
 
 from asyncsim.frontends.pypto.annotations import Dynamic
 from asyncsim.frontends.pypto.refusals import refused
-from asyncsim.frontends.pypto.values import LocalTensor, WindowTensor, type_of
+from asyncsim.frontends.pypto.values import LocalTensor, Tile, WindowTensor, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from asyncsim.trace.region import Region
 
 Slices = tuple[slice, ...]
+Shaped = LocalTensor | WindowTensor | Tile
 _PLAIN = {int}
 
 
@@ -45,7 +46,7 @@ def integers(name: str, what: str, values: Any) -> list[int]:  # noqa: ANN401 - 
     return [integer(name, f"{what}[{number}]", value) for number, value in enumerate(values)]
 
 
-def box(name: str, target: LocalTensor | WindowTensor, offsets: Any, shape: Any) -> Slices:  # noqa: ANN401 - checked here
+def box(name: str, target: Shaped, offsets: Any, shape: Any) -> Slices:  # noqa: ANN401 - checked here
     """Return the box at these offsets, of this shape, as slices of the target.
 
     Raises:
@@ -74,7 +75,7 @@ def _slices(at: tuple[int, ...], extents: tuple[int, ...], sizes: tuple[int, ...
     return tuple(slice(start, start + extent) for start, extent in zip(at, extents, strict=True))
 
 
-def offsets_of(name: str, target: LocalTensor | WindowTensor, offsets: Any) -> list[int]:  # noqa: ANN401 - checked here
+def offsets_of(name: str, target: Shaped, offsets: Any) -> list[int]:  # noqa: ANN401 - checked here
     """Return offsets that must be one a dimension."""
     at = integers(name, "offsets", offsets)
     if len(at) != len(target.shape):
@@ -82,7 +83,7 @@ def offsets_of(name: str, target: LocalTensor | WindowTensor, offsets: Any) -> l
     return at
 
 
-def cell(name: str, target: LocalTensor | WindowTensor, offsets: Any) -> tuple[int, ...]:  # noqa: ANN401 - checked here
+def cell(name: str, target: Shaped, offsets: Any) -> tuple[int, ...]:  # noqa: ANN401 - checked here
     """Return the place of one element.
 
     Raises:

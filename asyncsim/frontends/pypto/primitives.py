@@ -289,9 +289,9 @@ def _chunks(
     steps = [max(integer(name, "chunk", step), 1) for step in steps]
     for at in product(*(range(0, size, step) for size, step in zip(sizes, steps, strict=True))):
         ends = [min(start + step, size) for start, step, size in zip(at, steps, sizes, strict=True)]
-        yield tuple(
-            tuple(
-                slice(whole.start + start, whole.start + end) for whole, start, end in zip(side, at, ends, strict=True)
-            )
-            for side in (to, of)
-        )  # type: ignore[misc]  # two of them
+        yield _chunk(to, at, ends), _chunk(of, at, ends)
+
+
+def _chunk(box: Slices, starts: Sequence[int], ends: Sequence[int]) -> Slices:
+    parts = zip(box, starts, ends, strict=True)
+    return tuple(slice(whole.start + start, whole.start + end) for whole, start, end in parts)

@@ -18,7 +18,7 @@ BINARY: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "maximum": np.maximum,
     "minimum": np.minimum, "max": np.maximum, "min": np.minimum,
 }  # fmt: skip
-"""Of two tiles, a tile and a scalar, or two scalars; those of a tile and a scalar are also called ``adds`` and so on."""
+"""Of two tiles, a tile and a scalar, or two scalars; of a tile and a scalar also called ``adds`` and so on."""
 UNARY: dict[str, Callable[[Any], Any]] = {
     "neg": np.negative, "abs": np.abs, "exp": np.exp, "log": np.log, "sqrt": np.sqrt,
     "rsqrt": lambda x: 1 / np.sqrt(x), "recip": lambda x: 1 / x, "relu": lambda x: np.maximum(x, 0),
@@ -29,7 +29,7 @@ _SCALARS = np.generic | bool | int | float
 _MATRIX = 2
 
 
-class ValidTile(Tile):  # type: ignore[misc,valid-type]  # an array
+class ValidTile(Tile):
     """A tile of which only a part is valid; what is computed from it has the same."""
 
     valid: tuple[int, ...] = ()

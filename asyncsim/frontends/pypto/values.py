@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 Tile = np.ndarray[Any, Any]
 Key = tuple[int | slice, ...]
 
-DATA, SIGNAL, READ = "data", "signal", "read"
-"""What a view can be used for; what is read counts as data, unless its buffer holds a signal."""
+DATA, SIGNAL, READ, ROW = "data", "signal", "read", "row"
+"""What a view can be used for: as a row, all its elements are one; what is read counts as data, unless its buffer holds
+a signal."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,7 +115,8 @@ class LocalTensor:
     def _marks(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Return where it is marked which elements are read: of a part, in the marks of the whole."""
         if self.of is not None:
-            return self.of._marks()[self.key]  # noqa: SLF001 - it is one of these, too
+            marks: np.ndarray[Any, np.dtype[np.bool_]] = self.of._marks()[self.key]  # noqa: SLF001 - one of these, too
+            return marks
         if self.read is None:
             self.read = np.zeros(self.array.shape, np.bool_)
         return self.read
@@ -148,6 +150,7 @@ class WindowTensor:
         kept: bytes at the start of the buffer that are cells of a signal.
         noted: what of `uses` this one has noted.
         key: of a part, where it is in the view: an offset or a slice a dimension; None: it is the whole.
+        flat: the view as one row, [1, N]; likewise.
 
     """
 
@@ -159,6 +162,7 @@ class WindowTensor:
     kept: int = 0
     noted: set[str] = field(default_factory=set)
     key: Key | None = None
+    flat: WindowView | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -204,6 +208,21 @@ class WindowTensor:
         if self.window is None:
             raise OtherUseError(self.view, DATA)
         return self.window
+
+    def row(self) -> WindowView:
+        """Return it as data in one row, [1, N].
+
+        Raises:
+            OtherUseError: it was not declared as such.
+
+        """
+        if len(self.shape) == 2 and self.shape[0] == 1:  # noqa: PLR2004 - it is one row
+            return self.data()
+        self._note(DATA)
+        self._note(ROW)
+        if self.flat is None:
+            raise OtherUseError(self.view, ROW)
+        return self.flat
 
     def cells(self) -> SignalView:
         """Return it as the cells of a signal.

@@ -141,11 +141,15 @@ def test_arithmetic_of_a_host_function_is_refused_with_its_line(value, what, jud
     assert result.stderr.endswith("it slices and dispatches: compute in a kernel, or in the script before the call\n")
 
 
-@pytest.mark.parametrize(
-    "use",
-    ["while pl.read(signal, [0, 0]) == 0: pass", "pl.write(signal, [0, 0], 0)", "pl.load(signal, [0, 0], [1, 1])"],
-)
-def test_cells_used_as_values_are_refused_with_what_would_be_right(use, judged):
+@pytest.mark.parametrize("use", ["pl.write(signal, [0, 0], 0)", "pld.remote_load(signal, 1 - me, [0, 0], [1, 1])"])
+def test_cells_used_as_data_are_refused_with_what_would_be_right(use, judged):
     result = judged(f"pld.system.notify(signal, 1 - me, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)\n{use}\n{LOAD}")
     assert result.exit_code == 2, result.output
     assert "use pld.system.wait and pld.system.notify for cells" in result.stderr
+
+
+def test_a_loop_that_spins_on_a_cell_is_not_proved(judged):
+    notify = "pld.system.notify(signal, 1 - me, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)"
+    result = judged(f"{notify}\nwhile pl.read(signal, [0, 0]) == 0: pass\n{LOAD}")
+    assert result.exit_code in {0, 1}, result.output
+    assert "SURVIVED" in result.output

@@ -134,7 +134,7 @@ def test_other_inputs_that_fail_on_fresh_windows_are_not_judged(script, tmp_path
 
 
 def test_a_use_that_only_other_inputs_make_is_learnt(script, tmp_path):
-    meet = f"{is_another('pl.load(signal, [0, 0], [2, 1])')}\n    {BARRIER}"
+    meet = f"{is_another('pld.remote_load(signal, 0, [0, 0], [2, 1])')}\n    {BARRIER}"
     judged = run_script(script(meet=meet, after=CLEARED), folder=tmp_path)
     assert judged.dispatched["verdict"] == "PROVED"
     assert "cells of a signal" in judged.reused["not_judged"]

@@ -238,7 +238,7 @@ def test_primitives():
         signal = pld.system.wait(signal, [0, 0], 3, cmp=pld.WaitCmp.Eq)
         y = pld.tensor.get(y, me, data)
         data = pld.tensor.get(data, right, data, [0, 0], [0, 0], [1, 1])
-        data = pld.put(data, me, data)
+        data = pld.tensor.put(data, me, data)
         data = pl.write(data, [2, 3], pl.read(data, [2, 0]))
         one, two = pl.add(1, 2), pl.mul(pl.sub(2.0, 1), 2)
         pl.write(y, [2, 3], one + two + pl.cast(1.6, pl.INT32))

@@ -185,23 +185,28 @@ def test_data_behind_the_cells_of_a_signal_is_fine_and_over_them_is_refused():
         run(0)
 
 
-def test_one_buffer_is_one_signal():
+def test_views_of_one_buffer_are_one_signal():
     with dialect() as d:
         pl, pld = d.pl, d.pld
 
         @pl.jit.incore
-        def kernel(one, other):
-            pld.system.notify(one, 0, [0, 0], 1, op=pld.NotifyOp.Set)
-            pld.system.notify(other, 0, [0], 1, op=pld.NotifyOp.Set)
+        def kernel(y, one, other):
+            pld.system.notify(one, 0, [1, 0], 1, op=pld.NotifyOp.AtomicAdd)
+            if pld.rank(pld.get_comm_ctx(one)) == 0:
+                pld.system.wait(other, [1], 2, cmp=pld.WaitCmp.Eq)
+                pl.store(pl.load(other, [0], [2]), [0], y)
 
         @pl.jit.host
-        def host():
+        def host(y):
             buf = pld.alloc_window_buffer(8)
             for r in pl.range(pld.world_size()):
-                kernel(pld.window(buf, [2, 1], dtype=pl.INT32), pld.window(buf, [2], dtype=pl.INT32), device=r)
+                kernel(y[r], pld.window(buf, [2, 1], dtype=pl.INT32), pld.window(buf, [2], dtype=pl.INT32), device=r)
 
-        with pytest.raises(MisuseError, match=r"two windows of the buffer allocated at test_pypto_programs\.py:"):
-            host.compile(config=d.run(2))()
+        y = np.ones((2, 2), np.int32)
+        host.compile(y, config=d.run(2))(y)
+        assert y.tolist() == [[0, 2], [1, 1]]
+        (program,) = d.session.dispatched
+        assert program.judge(calls=1).verdict == "PROVED"
 
 
 def test_a_use_that_only_the_run_comes_to_is_learnt():

@@ -270,23 +270,9 @@ WRONG = [
         compiles="  # here",
     ),
     Wrong(
-        "a host loop that misses a rank",
-        "nothing is dispatched to rank 2; write: for r in pl.range(pld.world_size()): kernel(..., device=r)",
-        host=_host("pl.range(pld.world_size())", "pl.range(pld.world_size() - 1)").replace(
-            "device=r)", "device=r)  # here"
-        ),
-    ),
-    Wrong(
         "one device for all ranks",
         "kernel is dispatched to device=0 3 times, and nothing to the ranks 1, 2",
         host=_host("device=r)", "device=0)  # here"),
-    ),
-    Wrong(
-        "a second dispatch on one rank only",
-        "the number of dispatches depends on the rank (rank 0: 2, rank 1: 1, rank 2: 1); it must be the same for all",
-        host=_host(
-            "device=r)", "device=r)\n    if r == 0:\n        kernel(x[r], y[r], data, signal, device=r)  # here"
-        ),
     ),
     Wrong(
         "a device that is not there",
@@ -295,7 +281,8 @@ WRONG = [
     ),
     Wrong(
         "a dispatch without a device",
-        "kernel is called without device=; dispatch one to each rank: kernel(..., device=r)",
+        "kernel is called without device=, which means the one device there is, and there are 3; dispatch one to each rank: "
+        "kernel(..., device=r)",
         host=_host(", device=r)", ")  # here"),
     ),
     Wrong(
