@@ -105,14 +105,13 @@ def ring(xs: Sequence[Tile], *, op: ReduceOp = ReduceOp.Sum) -> list[Tile]:
     """Every rank: all inputs reduced; of their elements, cut into P segments, segment s from rank s on around.
 
     Args:
-        xs: the input of each rank, all of one shape and dtype; the last segments are shorter, or empty, where P does
-            not divide the number of elements.
+        xs: the input of each rank, all of one shape and dtype; segment i begins at element floor(i·N/P).
         op: the reduction; it is done in the dtype of the inputs.
 
     """
     flat = [x.ravel() for x in xs]
-    length = -(-flat[0].size // len(xs))
-    parts = [op.reduce([x[s * length : (s + 1) * length] for x in (*flat[s:], *flat[:s])]) for s in range(len(xs))]
+    cuts = [part * flat[0].size // len(xs) for part in range(len(xs) + 1)]
+    parts = [op.reduce([x[cuts[s] : cuts[s + 1]] for x in (*flat[s:], *flat[:s])]) for s in range(len(xs))]
     return [np.concatenate(parts).reshape(xs[0].shape)] * len(xs)
 
 

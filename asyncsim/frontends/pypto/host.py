@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from asyncsim.frontends.pypto.annotations import Annotation
-    from asyncsim.frontends.pypto.functions import Function
     from asyncsim.machine.rank import Rank
 
 Array = np.ndarray[Any, Any]
@@ -44,6 +43,9 @@ class OnDevice(Protocol):
     @property
     def parameters(self) -> Mapping[str, Annotation | None]:
         """The parameters, with what they take."""
+
+    def called(self, function: Any, values: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever it returns
+        """Call a function with arguments that were bound."""
 
     async def on_device(self, rank: Rank, values: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever it returns
         """Run it."""
@@ -141,7 +143,7 @@ class HostCall:
         self.extents = extents
         self.dispatches: list[Dispatch] = []
         self.buffers: list[Buffer] = []
-        self.afterwards: list[tuple[Function, dict[str, Any]]] = []
+        self.afterwards: list[tuple[OnDevice, dict[str, Any]]] = []
         """What sub-workers of the host do when all that is dispatched has run."""
 
     def holders(self, buffer: Buffer) -> list[int]:
@@ -149,7 +151,7 @@ class HostCall:
         found = sorted({each.device for each in self.dispatches if buffer in _buffers(each)})
         return found or list(range(self.ranks))
 
-    def on_host(self, function: Function, values: dict[str, Any]) -> Any:  # noqa: ANN401 - as for `dispatch`
+    def on_host(self, function: OnDevice, values: dict[str, Any]) -> Any:  # noqa: ANN401 - as for `dispatch`
         """Note what a sub-worker does with tensors; return what it writes.
 
         Args:

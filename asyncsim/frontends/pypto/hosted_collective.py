@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.frontends.pypto.dtypes import DTYPES
@@ -42,9 +43,19 @@ class Composite:
         """Its parameters, which no annotations describe."""
         return dict.fromkeys(inspect.signature(self.raw).parameters)
 
+    def called(self, function: Any, values: dict[str, Any]) -> Any:  # noqa: ANN401 - the window
+        """Call a function with its arguments.
+
+        Args:
+            function: of one argument.
+            values: by parameter.
+
+        """
+        return function(values)
+
     async def on_device(self, _: Rank, values: dict[str, Any]) -> Any:  # noqa: ANN401 - the window
         """Run on a device, on the host function's line."""
-        return await hosted(at_line(self.line), lambda given: blocking(self.raw(**given)), values)
+        return await hosted(self.called, partial(at_line(self.line), lambda given: blocking(self.raw(**given))), values)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

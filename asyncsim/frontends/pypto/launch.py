@@ -199,10 +199,10 @@ class Memory:
             start = {} if base is not None else {"initialised": True, "group": launch.groups.get(view.buffer)}
             self.declared.append(Window(names[view], view.shape, view.dtype.numpy, **start, **over))  # type: ignore[arg-type]
             bases.setdefault(view.buffer, names[view])
-            if known and (view, ROW) in (uses or ()):
+            if (view, ROW) in uses if uses is not None else len(view.shape) != 2 or view.shape[0] != 1:  # noqa: PLR2004
                 self.rows[view] = len(self.declared)
-                size = math.prod(view.shape)
-                self.declared.append(Window(f"{names[view]}_row", (1, size), view.dtype.numpy, over=bases[view.buffer]))
+                row = (1, math.prod(view.shape))
+                self.declared.append(Window(f"{names[view]}_row", row, view.dtype.numpy, over=base or names[view]))
         shown: dict[Buffer, int] = {}
         for view in sorted(dict.fromkeys(cells), key=lambda view: -view.nbytes):
             if known and view.buffer in shown:

@@ -88,7 +88,13 @@ def binary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def unary(name: str, function: Callable[[Any], Any]) -> Callable[..., Any]:
-    """Return an operator of one operand, likewise."""
+    """Return an operator of one operand, likewise.
+
+    Args:
+        name: as for `binary`.
+        function: of one array.
+
+    """
 
     def apply(x: Any, *_: Any) -> Any:  # noqa: ANN401 - a tile or a scalar
         if not isinstance(x, np.ndarray | _SCALARS):
@@ -101,7 +107,14 @@ def unary(name: str, function: Callable[[Any], Any]) -> Callable[..., Any]:
 
 
 def reduced(name: str, function: Callable[..., Any], axis: int) -> Callable[..., Any]:
-    """Return a reduction along an axis of a tile, which stays with extent 1; a scratch tile is taken, and not used."""
+    """Return a reduction along an axis of a tile, which stays with extent 1; a scratch tile is taken, and not used.
+
+    Args:
+        name: as for `binary`.
+        function: of numpy's.
+        axis: of the tile.
+
+    """
 
     def reduce(tile: Any, *_: Any, **__: Any) -> Tile:  # noqa: ANN401 - checked here
         made: Tile = function(_tile(name, tile), axis=axis, keepdims=True).astype(tile.dtype, copy=False)

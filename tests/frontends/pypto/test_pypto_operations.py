@@ -196,33 +196,31 @@ def test_composites_take_windows_as_inputs():
 
 
 @pytest.mark.parametrize("listed", [True, False])
-def test_all_to_all_v_takes_counts_from_lists_and_tensors(listed):
+def test_all_to_all_v_takes_counts_of_rows_from_lists_and_tensors(listed):
     with dialect() as d:
         pl, pld = d.pl, d.pld
 
         @pl.jit.incore
-        def kernel(x, counts, y, data, signal):
+        def kernel(x, counts, y, z, data, signal, recv):
             me = pld.rank(pld.get_comm_ctx(data))
-            send, recv = ([1 + me] * P, [1, 2, 3]) if listed else (counts, counts)
-            data = pld.tensor.all_to_all_v(x, data, signal, send, recv)
-            pl.store(pl.load(data, [0, 0], [P, 4]), [0, 0], y)
+            data = pld.tensor.all_to_all_v(x, data, signal, [me] * P if listed else counts, recv)
+            pl.store(pl.load(data, [0, 0], [2 * P, 4]), [0, 0], y)
+            pl.store(pl.load(recv, [0, 0], [P, 1]), [0, 0], z)
 
         @pl.jit.host
-        def host(x, counts, y):
-            data = pld.alloc_window_buffer([P, 4], dtype=pl.FP32)
-            signal = pld.alloc_window_buffer([P, 1], dtype=pl.INT32)
+        def host(x, counts, y, z):
+            data = pld.alloc_window_buffer([2 * P, 4], dtype=pl.FP32)
+            signal, recv = (pld.alloc_window_buffer([P, 1], dtype=pl.INT32) for _ in range(2))
             for r in pl.range(pld.world_size()):
-                views = pld.window(data, [P, 4], dtype=pl.FP32), pld.window(signal, [P, 1], dtype=pl.INT32)
-                kernel(x[r], counts[r], y[r], *views, device=r)
+                cells = [pld.window(each, [P, 1], dtype=pl.INT32) for each in (signal, recv)]
+                kernel(x[r], counts[r], y[r], z[r], pld.window(data, [2 * P, 4], dtype=pl.FP32), *cells, device=r)
 
-        x = np.arange(1, 1 + P * P * 4, dtype=np.float32).reshape(P, P, 4)
-        counts, y = np.full((P, P), 2, np.int32), np.zeros_like(x)
-        host.compile(x, counts, y, config=d.run(P))(x, counts, y)
-    for rank in range(P):
-        for source in range(P):
-            count = 1 + source if listed else 2
-            np.testing.assert_array_equal(y[rank, source, :count], x[source, rank, :count])
-            assert not y[rank, source, count:].any()
+        x = np.arange(1, 1 + P * 2 * P * 4, dtype=np.float32).reshape(P, 2 * P, 4)
+        counts, y, z = np.full((P, P), 2, np.int32), np.zeros_like(x), np.zeros((P, P, 1), np.int32)
+        host.compile(x, counts, y, z, config=d.run(P))(x, counts, y, z)
+        assert d.session.dispatched[0].judge(calls=1).verdict == "PROVED"
+    np.testing.assert_array_equal(y, x.reshape(P, P, 2, 4).swapaxes(0, 1).reshape(x.shape))
+    assert z[1].reshape(-1).tolist() == ([0, 1, 2] if listed else [2, 2, 2])
 
 
 def test_primitives():

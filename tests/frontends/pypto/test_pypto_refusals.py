@@ -119,7 +119,7 @@ WORDS = [
     ("pld.tensor.put(data, 0, x)", ValueError, "pld.tensor.put of whole tensors takes equal shapes, got dst [3, 4], src [1, 4]"),
     ("pld.tensor.put(signal, 0, x, [0, 0], [0, 0], [1, 1])", TypeError, "pld.tensor.put dst and src must have one dtype, got INT32 and FP32"),
     ("pld.tensor.allgather(y, signal, signal)", ValueError, "pld.tensor.allgather input must be one row of the target, [1, 1] of INT32, got [1, 4] of FP32"),
-    ("pld.tensor.all_to_all_v(data, data, signal, x, x)", TypeError, "pld.tensor.all_to_all_v send_counts must have an integer element type, got dtype FP32"),
+    ("pld.tensor.all_to_all_v(x, data, signal, x, signal)", TypeError, "pld.tensor.all_to_all_v send_counts must have an integer element type, got dtype FP32"),
     ("pld.system.notify(signal, 0, [0, 0], 1)", TypeError,
      "pld.system.notify: missing a required argument: 'op'; it is pld.system.notify(target, peer, offsets, value, *, op)"),
 ]  # fmt: skip

@@ -281,8 +281,8 @@ WRONG = [
     ),
     Wrong(
         "a dispatch without a device",
-        "kernel is called without device=, which means the one device there is, and there are 3; dispatch one to each rank: "
-        "kernel(..., device=r)",
+        "kernel is called without device=, which means the one device there is, and there are 3; dispatch one to "
+        "each rank: kernel(..., device=r)",
         host=_host(", device=r)", ")  # here"),
     ),
     Wrong(

@@ -10,9 +10,12 @@ from pypto.ir.distributed_compiled_program import DistributedConfig
 from tensors import torch
 
 SIZE = 32
+MOST = 4  # rows of a block
 
 
 def build_program(nr: int, mode: str):
+    rows = [nr * MOST, SIZE // MOST] if mode == "counts" else [nr, SIZE]
+
     @pl.program
     class AllToAll:
         @pl.function(type=pl.FunctionType.InCore)
@@ -49,44 +52,43 @@ def build_program(nr: int, mode: str):
         @pl.function(type=pl.FunctionType.InCore)
         def counts(
             self,
-            x: pl.Tensor[[nr, SIZE], pl.FP32],
-            y: pl.Out[pl.Tensor[[nr, SIZE], pl.FP32]],
-            sent: pl.InOut[pld.DistributedTensor[[nr, SIZE], pl.FP32]],
-            received: pl.InOut[pld.DistributedTensor[[nr, SIZE], pl.FP32]],
+            x: pl.Tensor[[nr * MOST, SIZE // MOST], pl.FP32],
+            y: pl.Out[pl.Tensor[[nr * MOST, SIZE // MOST], pl.FP32]],
+            send_counts: pl.Tensor[[nr, 1], pl.INT32],
+            received: pl.InOut[pld.DistributedTensor[[nr * MOST, SIZE // MOST], pl.FP32]],
             signal: pl.InOut[pld.DistributedTensor[[nr, 1], pl.INT32]],
-            send_counts: pl.Tensor[[nr], pl.INT32],
-            recv_counts: pl.Tensor[[nr], pl.INT32],
-        ) -> pl.Tensor[[nr, SIZE], pl.FP32]:
-            sent = pl.store(pl.load(x, [0, 0], [nr, SIZE]), [0, 0], sent)
-            received = pld.tensor.all_to_all_v(sent, received, signal, send_counts, recv_counts)
+            recv_counts: pl.InOut[pld.DistributedTensor[[nr, 1], pl.INT32]],
+        ) -> pl.Tensor[[nr * MOST, SIZE // MOST], pl.FP32]:
+            received = pld.tensor.all_to_all_v(x, received, signal, send_counts, recv_counts)
             for src in pl.range(nr):
-                count = pl.read(recv_counts, [src])
-                y = pl.store(pl.load(received, [src, 0], [1, count]), [src, 0], y)
+                count = pl.read(recv_counts, [src, 0])
+                if count > 0:
+                    part = pl.load(received, [src * MOST, 0], [count, SIZE // MOST])
+                    y = pl.store(part, [src * MOST, 0], y)
             return y
 
         @pl.function(level=pl.Level.HOST, role=pl.Role.Orchestrator)
         def host(
             self,
-            inputs: pl.Tensor[[nr, nr, SIZE], pl.FP32],
-            outputs: pl.Out[pl.Tensor[[nr, nr, SIZE], pl.FP32]],
-            send_counts: pl.Tensor[[nr, nr], pl.INT32],
-            recv_counts: pl.Tensor[[nr, nr], pl.INT32],
-        ) -> pl.Tensor[[nr, nr, SIZE], pl.FP32]:
+            inputs: pl.Tensor[[nr, *rows], pl.FP32],
+            outputs: pl.Out[pl.Tensor[[nr, *rows], pl.FP32]],
+            send_counts: pl.Tensor[[nr, nr, 1], pl.INT32],
+        ) -> pl.Tensor[[nr, *rows], pl.FP32]:
             sent_buf = pld.alloc_window_buffer(nr * SIZE * pl.FP32.get_byte())
             received_buf = pld.alloc_window_buffer(nr * SIZE * pl.FP32.get_byte())
             signal_buf = pld.alloc_window_buffer(nr * pl.INT32.get_byte())
+            counts_buf = pld.alloc_window_buffer(nr * pl.INT32.get_byte())
             for r in pl.range(pld.world_size()):
-                received = pld.window(received_buf, [nr, SIZE], dtype=pl.FP32)
+                received = pld.window(received_buf, rows, dtype=pl.FP32)
                 signal = pld.window(signal_buf, [nr, 1], dtype=pl.INT32)
                 if mode == "hand":
                     self.hand(inputs[r], outputs[r], received, signal, device=r)
-                else:
+                elif mode == "builtin":
                     sent = pld.window(sent_buf, [nr, SIZE], dtype=pl.FP32)
-                    if mode == "builtin":
-                        self.builtin(inputs[r], outputs[r], sent, received, signal, device=r)
-                    else:
-                        send, recv = send_counts[r], recv_counts[r]
-                        self.counts(inputs[r], outputs[r], sent, received, signal, send, recv, device=r)
+                    self.builtin(inputs[r], outputs[r], sent, received, signal, device=r)
+                else:
+                    recv_counts = pld.window(counts_buf, [nr, 1], dtype=pl.INT32)
+                    self.counts(inputs[r], outputs[r], send_counts[r], received, signal, recv_counts, device=r)
             return outputs
 
     return AllToAll
@@ -111,14 +113,19 @@ def main() -> int:
         print(compiled.output_dir)
         return 0
     inputs = torch.arange(0, nr * nr * SIZE, dtype=torch.float32).reshape(nr, nr, SIZE)
-    outputs = torch.zeros(nr, nr, SIZE, dtype=torch.float32)
     ranks = torch.arange(0, nr, dtype=torch.int32)
-    counts = ranks.reshape(nr, 1) + 2 * ranks.reshape(1, nr) + 1  # what rank s sends to rank d, in counts[s, d]
-    compiled(inputs, outputs, counts, counts.swapaxes(0, 1))
+    counts = (ranks.reshape(nr, 1) + 2 * ranks.reshape(1, nr)) % MOST + 1  # what rank s sends to rank d: counts[s, d]
+    sent = inputs.reshape(nr, nr * MOST, SIZE // MOST) if args.mode == "counts" else inputs
+    outputs = 0 * sent
+    compiled(sent, outputs, counts.reshape(nr, nr, 1))
 
     golden = inputs.swapaxes(0, 1)
     if args.mode == "counts":
-        golden = golden * (torch.arange(0, SIZE, dtype=torch.int32) < counts.swapaxes(0, 1).reshape(nr, nr, 1))
+        within = torch.arange(0, MOST, dtype=torch.int32).reshape(1, 1, MOST, 1) < counts.swapaxes(0, 1).reshape(
+            nr, nr, 1, 1
+        )
+        golden = golden.reshape(nr, nr, MOST, SIZE // MOST) * within
+    golden = golden.reshape(outputs.shape)
     if not torch.allclose(outputs, golden, rtol=1e-5, atol=1e-5):
         print("FAILED: not the transposed rows")
         return 1
