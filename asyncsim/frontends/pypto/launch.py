@@ -10,10 +10,10 @@ import numpy as np
 
 from asyncsim.collectives.barrier import barrier
 from asyncsim.frontends.pypto.host import HostTensor
-from asyncsim.frontends.pypto.hosted_collective import Composite
 from asyncsim.frontends.pypto.overlaps import Overlap, Passed, overlaps
 from asyncsim.frontends.pypto.parameters import declared
 from asyncsim.frontends.pypto.values import DATA, READ, ROW, SIGNAL, Buffer, LocalTensor, View, WindowTensor
+from asyncsim.guest.author import is_the_authors
 from asyncsim.machine.kernel import Kernel
 from asyncsim.trace.declare import Group, Signal, Window
 from asyncsim.trace.world import SignalView
@@ -93,7 +93,7 @@ class Launch:
         self.name = name
         self.path = path
         self.joined = joined
-        ours = [each.function for each in call.dispatches if not isinstance(each.function, Composite)]
+        ours = [each.function for each in call.dispatches if is_the_authors(each.function.raw.__code__)]
         self.first = (ours or [call.dispatches[0].function])[0]
         self.groups: dict[Buffer, Group] = {}
         self.parts = [Part() for _ in range(call.ranks)]

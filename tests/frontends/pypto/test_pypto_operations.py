@@ -201,7 +201,8 @@ def test_all_to_all_v_takes_counts_of_rows_from_lists_and_tensors(listed):
         pl, pld = d.pl, d.pld
 
         @pl.jit.incore
-        def kernel(x, counts, y, z, data, signal, recv):
+        def kernel(x, counts, y, z, data, *cells):
+            signal, recv = cells
             me = pld.rank(pld.get_comm_ctx(data))
             data = pld.tensor.all_to_all_v(x, data, signal, [me] * P if listed else counts, recv)
             pl.store(pl.load(data, [0, 0], [2 * P, 4]), [0, 0], y)

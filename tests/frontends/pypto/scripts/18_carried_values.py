@@ -29,12 +29,12 @@ def stages(
 ):
     me, step = pld.rank(pld.get_comm_ctx(data)), pl.const(2, pl.INT32)
     right = (me + 1) % NR
-    for c, (window, total) in pl.range(0, M, 1, init_values=(data, pl.load(x, [0, 0], [1, SIZE]))):
-        window = pld.tile.remote_store(pl.load(x, [c, 0], [1, SIZE]), window, right, [c, 0])
+    for c, (held, most) in pl.range(0, M, 1, init_values=(data, pl.load(x, [0, 0], [1, SIZE]))):
+        window = pld.tile.remote_store(pl.load(x, [c, 0], [1, SIZE]), held, right, [c, 0])
         pld.system.notify(signal, right, [c, 0], step, op=pld.NotifyOp.Set)
         if not args.broken:
             pld.system.wait(signal, [c, 0], pl.min(step, 9), cmp=pld.WaitCmp.Ge)
-        staged, total = pl.yield_(window, pl.maximum(total, pl.tile.load(window, [c, 0], [1, SIZE])))
+        staged, total = pl.yield_(window, pl.maximum(most, pl.tile.load(window, [c, 0], [1, SIZE])))
     for c in pl.unroll(M):
         y = pl.tensor.store(pl.load(staged, [c, 0], [1, SIZE]), [0, c * SIZE], y)
     return pl.store(total, [0, 0], y)
