@@ -1,4 +1,4 @@
-"""Data races: conflicting accesses that no schedule-independent order separates (S. of data)."""
+"""Data races: conflicting accesses that no schedule-independent order separates."""
 
 from __future__ import annotations
 

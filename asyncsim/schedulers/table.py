@@ -76,6 +76,19 @@ def make(text: str, *, seed: int | None = None) -> Scheduler:
     return SCHEDULERS[name](**given)
 
 
+def throws_dice(text: str) -> bool:
+    """Say whether runs of this scheduler differ: whether it takes a seed.
+
+    Args:
+        text: as for `make`.
+
+    Raises:
+        MisuseError: it names no scheduler.
+
+    """
+    return "seed" in _parameters(SCHEDULERS[_parsed(text)[0]])
+
+
 @cache
 def _parameters(maker: Callable[..., Scheduler]) -> Mapping[str, inspect.Parameter]:
     """Return what a scheduler takes; an exploration makes one a schedule, and to ask costs more than to make it."""
@@ -90,6 +103,11 @@ def _usage(name: str) -> str:
 
 def _parsed(text: str) -> tuple[str, dict[str, int | str]]:
     """Take a text apart: the name, and the arguments given."""
+    if not isinstance(text, str):
+        raise MisuseError(
+            f"a scheduler is named by text here, such as 'random', and this is {text!r}; simulate() takes an object of "
+            "your own, and so does this once it has a line in SCHEDULERS"
+        )
     name, colon, rest = text.strip().partition(":")
     if name not in SCHEDULERS:
         near = get_close_matches(name, SCHEDULERS, n=3)

@@ -57,12 +57,12 @@ SEVERAL = {"notify_all", "wait_all"}
 
 def test_every_operation_of_a_rank_is_listed_here():
     names = dict(inspect.getmembers(Rank, inspect.isgeneratorfunction)).keys()
-    assert names == set(PRIMITIVES) | set(VALUES) | STREAMS | SEVERAL
+    assert names == set(PRIMITIVES) | set(VALUES) | STREAMS | SEVERAL, "add a row to PRIMITIVES, or to VALUES"
 
 
 def test_in_a_run_that_is_looked_at_every_operation_is_a_coroutine():
     names = dict(inspect.getmembers(NoticedRank, inspect.iscoroutinefunction)).keys()
-    assert names == set(PRIMITIVES) | set(VALUES) | STREAMS | SEVERAL
+    assert names == set(PRIMITIVES) | set(VALUES) | STREAMS | SEVERAL, "add a row to PRIMITIVES, or to VALUES"
 
 
 @pytest.mark.parametrize("name", PRIMITIVES)

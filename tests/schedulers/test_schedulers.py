@@ -12,7 +12,7 @@ import pytest
 from scheduled import RULE, choices, data, flag, free, ping, read_peer
 
 from asyncsim import ATOMIC_ADD as ADD
-from asyncsim import Case, DivergenceError, MisuseError, simulate
+from asyncsim import Case, DivergenceError, MisuseError, explore, simulate
 from asyncsim.schedulers.lenient import UNTIL_BLOCKED, Lenient
 from asyncsim.schedulers.pct import Pct
 from asyncsim.schedulers.random import Random
@@ -39,9 +39,17 @@ EXAMPLES = (
 )
 
 
+def test_every_scheduler_has_an_example():
+    assert {example.partition(":")[0] for example in EXAMPLES} == set(SCHEDULERS), "add it to EXAMPLES"
+
+
+def test_an_object_is_not_a_name():
+    with pytest.raises(MisuseError, match="named by text here"):
+        make(object())
+
+
 @pytest.mark.parametrize("text", EXAMPLES)
 def test_every_scheduler_keeps_the_protocol_and_begins_anew(text):
-    assert {example.partition(":")[0] for example in EXAMPLES} == set(SCHEDULERS)
     case = Case(builtin, 3, 2)
     one, two = make(text, seed=11), make(text, seed=11)
     first = [simulate(case, one).choices for _ in range(3)]
@@ -227,3 +235,9 @@ def test_every_scheduler_of_the_table_says_where_it_comes_from():
     for name, factory in SCHEDULERS.items():
         module = inspect.getmodule(factory) if inspect.isclass(factory) else inspect.getmodule(Script)
         assert "Source: " in module.__doc__, name
+
+
+def test_a_scheduler_without_a_seed_is_explored_once():
+    report = explore(builtin, ranks=2, scheduler="starve:rank=0", runs=40)
+    assert report.scope.startswith("1 schedule sampled (starve:rank=0)")
+    assert explore(builtin, ranks=2, scheduler="pos", runs=4).scope.startswith("4 schedules sampled")

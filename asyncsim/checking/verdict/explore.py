@@ -36,6 +36,7 @@ from asyncsim.checking.workers.pool import WorkerPool, cores
 from asyncsim.machine.case import Case
 from asyncsim.machine.simulate import Blocking, simulate
 from asyncsim.schedulers.fifo import Fifo
+from asyncsim.schedulers.table import throws_dice
 from asyncsim.trace.errors import DivergenceError, MisuseError
 from asyncsim.trace.event import STOPPED
 from asyncsim.trace.finding import EXHAUSTED, REFUTED, SURVIVED, Finding
@@ -140,6 +141,8 @@ async def explore(  # noqa: PLR0913 - each is a choice of the user's
         pool = WorkerPool(jobs or cores(), executor)
         if save is not None and resume is None:
             resume = new_journal_path(Path(save), case)
+    if scheduler is not None and not throws_dice(scheduler):
+        runs = min(runs, 1)  # it makes the same schedule every time
     # Recorded: only then are forgotten awaits noticed.
     fair = await simulate.aio(case, Fifo(), record="fifo", engine=engine)
     exploring = Exploration(case, fair, scheduler, save=save, resume=resume, behaviours=behaviours)
@@ -173,7 +176,8 @@ def _scope(tally: Tally, runs: int, what: str) -> str:
     if not tally.judged:
         return f"no schedule was judged, of {runs} to be sampled ({what}){died.replace(' more', '')}"
     often = f"{runs}" if tally.judged == runs else f"{tally.judged} of {runs}"
-    return f"{often} schedules sampled ({what}){died}; nothing is said of the others"
+    noun = "schedule" if often == "1" else "schedules"
+    return f"{often} {noun} sampled ({what}){died}; nothing is said of the others"
 
 
 async def _explore_exhaustively(  # noqa: PLR0913 - each is a choice of the user's
