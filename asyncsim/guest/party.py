@@ -33,6 +33,7 @@ class _Promise:
     of: Hashable
     array: Array
     value: Any
+    held: Any
     line: str
 
 
@@ -144,8 +145,9 @@ class Party(Memory):
             value: what it then has; None: the operation reads the array, and it may be read.
 
         """
-        self.followed(array)
-        self._promises.append(_Promise(of, array, value, str(present_line())))
+        if value is not None:
+            self.followed(array)
+        self._promises.append(_Promise(of, array, value, array.copy(), str(present_line())))
 
     def deliver(self, chosen: Callable[[Any], bool]) -> None:
         """Give arrays what they were promised.
@@ -153,11 +155,16 @@ class Party(Memory):
         Args:
             chosen: says whether what completes with this is complete.
 
+        Raises:
+            MisuseError: one that was only to be read has changed.
+
         """
         done = [each for each in self._promises if chosen(each.of)]
         self._promises = [each for each in self._promises if not chosen(each.of)]
         for each in done:
             block = self.places.find(each.array)
+            if each.value is None and each.array.tobytes() != each.held.tobytes():
+                raise MisuseError(f"what the operation at {each.line} reads was written before {self.completes} it")
             if each.value is not None and block is not None:
                 each.array[...] = each.value
                 self.store(block, each.array)
@@ -207,6 +214,10 @@ class Party(Memory):
         number = self._counts.get(key, 0)
         self._counts[key] = number + 1
         return number
+
+    def counted(self, key: Hashable) -> int:
+        """Return what `next` would, and count nothing."""
+        return self._counts.get(key, 0)
 
     def sync(self, team: Hashable = WORLD, members: Sequence[int] = ()) -> None:
         """Meet: own stores are visible to the others then, and no put is complete.

@@ -201,7 +201,9 @@ class Comm:
     def recv(self, buf: Any = None, source: int = ANY_SOURCE, tag: int = 0, status: Any = None) -> Any:
         """Receive an object."""
         del buf, status
-        return None if source == PROC_NULL else present_rank().receive(self._channel(tag), self._of("recv", source))()
+        return (
+            None if source == PROC_NULL else present_rank().receive(self._channel(tag), self._of("recv", source))[0]()
+        )
 
     @answers
     def isend(self, obj: Any, dest: int, tag: int = 0) -> Request:
@@ -213,7 +215,7 @@ class Comm:
     def irecv(self, buf: Any = None, source: int = ANY_SOURCE, tag: int = 0) -> Request:
         """Receive an object."""
         del buf
-        return Request(present_rank().receive(self._channel(tag), self._of("irecv", source)))
+        return Request(present_rank().receive(self._channel(tag), self._of("irecv", source))[0])
 
     @answers
     def sendrecv(self, sendobj: Any, dest: int, sendtag: int = 0, recvbuf: Any = None, source: int = ANY_SOURCE,
@@ -245,7 +247,7 @@ class Comm:
     @answers
     def Irecv(self, buf: Any, source: int = ANY_SOURCE, tag: int = 0) -> Request:
         """Receive elements."""
-        wait = present_rank().receive(self._channel(tag), self._of("Recv", source))
+        wait, _ = present_rank().receive(self._channel(tag), self._of("Recv", source))
         return Request(lambda: fill("Recv", buffer("Recv", buf), wait()))
 
     @answers
