@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from asyncsim.guest.host import blocking, hosted
 from asyncsim.guest.layout import Wanted
-from asyncsim.guest.line import present_line
+from asyncsim.guest.line import at_line, present_line
 from asyncsim.guest.memory import Memory
 from asyncsim.guest.places import sliced
 from asyncsim.trace.errors import MisuseError
@@ -59,6 +61,7 @@ class Party(Memory):
         self.finalised = False
         self._counts: dict[Hashable, int] = {}
         self._promises: list[_Promise] = []
+        self._beside: list[tuple[Hashable, Any]] = []
 
     def collective(self, name: str, team: Hashable = WORLD, **facts: Any) -> None:  # noqa: ANN401 - whatever they are
         """Note that the process is in a collective.
@@ -117,6 +120,35 @@ class Party(Memory):
             lambda held: self.issue(domain, lambda rank: rank.wait(cell != held)),
         )
 
+    def beside(self, of: Hashable, make: Make) -> Callable[[], None]:
+        """Do an operation that goes on beside what follows; return what waits for it.
+
+        Args:
+            of: with what it is complete at the latest.
+            make: makes it, of the actor that does it.
+
+        """
+        line = present_line()
+
+        async def going_on(rank: Rank) -> None:
+            await hosted(lambda: at_line(line)(blocking, make(rank)))
+
+        entry = (of, self.do(self.rank.start(going_on)))
+        self._beside.append(entry)
+        return lambda: self.join(lambda _: False, entry)
+
+    def join(self, chosen: Callable[[Any], bool], one: Any = None) -> None:  # noqa: ANN401 - what `beside` keeps
+        """Wait for what goes on beside.
+
+        Args:
+            chosen: says of what completes with this whether it is waited for.
+            one: likewise this one, if it is not over.
+
+        """
+        for entry in [each for each in self._beside if each is one or chosen(each[0])]:
+            self._beside.remove(entry)
+            self.do(self.rank.join(entry[1]))
+
     def followed(self, array: Array) -> Block:
         """Return the block of an array; a private one is followed from now on: an operation on it outlasts its call.
 
@@ -134,7 +166,11 @@ class Party(Memory):
             whole = array
         flat = whole.reshape(-1, order="A")
         wanted = Wanted(present_line().assigned() or "buffer", flat.size, flat.dtype.name)
-        return self.make(("private", self.me, self.next("private")), wanted, flat=flat, private=True)
+        promises, self._promises = self._promises, []  # what it holds was stored before
+        try:
+            return self.make(("private", self.me, self.next("private")), wanted, flat=flat, private=True)
+        finally:
+            self._promises = promises
 
     def promise(self, of: Hashable, array: Array, value: Any = None) -> None:  # noqa: ANN401 - of any type
         """Let an array have a value when an operation completes; until then the author may not touch it.
@@ -275,3 +311,37 @@ class Party(Memory):
 
         self.do(meet(self.rank))
         return {other: self.mail[team, number, other, self.me] for other in of}
+
+    # ---- messages
+
+    def send(self, channel: Hashable, to: int, value: Any) -> None:  # noqa: ANN401 - whatever is sent
+        """Send a value; it is in the mail when this returns.
+
+        Args:
+            channel: messages of one are received in the order in which they are sent.
+            to: the receiver, by its number in the world.
+            value: a copy is sent.
+
+        """
+        arrived = self.wanted(("message", channel), Wanted("messages", self.size, "int64", signal=True))
+        number = self.next(("sent", channel, to))
+        self.mail["message", channel, number, self.me, to] = copy.deepcopy(value)
+        cell = arrived[self.me] if to == self.me else arrived.at(to)[self.me]
+        self.do(self.rank.notify(cell, 1, order="stores"))
+
+    def receive(self, channel: Hashable, of: int) -> Callable[[], Any]:
+        """Return a function that waits for the next message of a rank and returns its value.
+
+        Args:
+            channel: as for `send`.
+            of: the sender, by its number in the world.
+
+        """
+        arrived = self.wanted(("message", channel), Wanted("messages", self.size, "int64", signal=True))
+        number = self.next(("received", channel, of))
+
+        def wait() -> Any:  # noqa: ANN401 - likewise
+            self.do(self.rank.wait(arrived[of] >= number + 1))
+            return self.mail["message", channel, number, of, self.me]
+
+        return wait

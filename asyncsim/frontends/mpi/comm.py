@@ -12,7 +12,6 @@ from asyncsim.frontends.mpi.datatypes import OPS, Op, buffer
 from asyncsim.frontends.mpi.proc import Proc, present_rank
 from asyncsim.guest.accesses import use
 from asyncsim.guest.answers import answers
-from asyncsim.guest.party import WORLD
 from asyncsim.trace.errors import MisuseError, RefusedError
 
 if TYPE_CHECKING:
@@ -136,8 +135,7 @@ class Comm:
 
         """
         own = present_rank()
-        if self.key == WORLD:
-            own.rank.collective(what, **facts)
+        own.collective(what, self.key, **facts)
         return own
 
     def world(self, what: str, rank: Any) -> int:
@@ -147,13 +145,8 @@ class Comm:
             what: the call, for the message.
             rank: what was given for it.
 
-        Raises:
-            MisuseError: there is none of that number.
-
         """
-        if not hasattr(rank, "__index__") or not 0 <= int(rank) < self.size:
-            raise MisuseError(f"{what}: there is no rank {rank!r}; ranks are 0 to {self.size - 1}")
-        return self.members[int(rank)]
+        return self.members[present_rank().number(what, "rank", rank, self.size)]
 
     @answers
     def Split(self, color: int = 0, key: int = 0) -> Comm:
@@ -201,9 +194,7 @@ class Comm:
     def recv(self, buf: Any = None, source: int = ANY_SOURCE, tag: int = 0, status: Any = None) -> Any:
         """Receive an object."""
         del buf, status
-        return (
-            None if source == PROC_NULL else present_rank().receive(self._channel(tag), self._of("recv", source))[0]()
-        )
+        return None if source == PROC_NULL else present_rank().receive(self._channel(tag), self._of("recv", source))()
 
     @answers
     def isend(self, obj: Any, dest: int, tag: int = 0) -> Request:
@@ -215,7 +206,7 @@ class Comm:
     def irecv(self, buf: Any = None, source: int = ANY_SOURCE, tag: int = 0) -> Request:
         """Receive an object."""
         del buf
-        return Request(present_rank().receive(self._channel(tag), self._of("irecv", source))[0])
+        return Request(present_rank().receive(self._channel(tag), self._of("irecv", source)))
 
     @answers
     def sendrecv(self, sendobj: Any, dest: int, sendtag: int = 0, recvbuf: Any = None, source: int = ANY_SOURCE,
@@ -247,7 +238,7 @@ class Comm:
     @answers
     def Irecv(self, buf: Any, source: int = ANY_SOURCE, tag: int = 0) -> Request:
         """Receive elements."""
-        wait, _ = present_rank().receive(self._channel(tag), self._of("Recv", source))
+        wait = present_rank().receive(self._channel(tag), self._of("Recv", source))
         return Request(lambda: fill("Recv", buffer("Recv", buf), wait()))
 
     @answers
@@ -265,13 +256,10 @@ class Comm:
 
     barrier = Barrier
 
-    def _rooted(self, what: str, root: int) -> int:
-        return self.world(what, root)
-
     @answers
     def bcast(self, obj: Any, root: int = 0) -> Any:
         """Hand the root's object to all."""
-        own, home = self.begin("bcast", root=root), self._rooted("bcast", root)
+        own, home = self.begin("bcast", root=root), self.world("bcast", root)
         mine = own.me == home
         told = own.hand(self.key, use(obj), to=self.members if mine else [], of=[home])
         return told[home]
@@ -279,14 +267,14 @@ class Comm:
     @answers
     def gather(self, sendobj: Any, root: int = 0) -> list[Any] | None:
         """Hand all objects to the root."""
-        own, home = self.begin("gather", root=root), self._rooted("gather", root)
+        own, home = self.begin("gather", root=root), self.world("gather", root)
         told = own.hand(self.key, use(sendobj), to=[home], of=self.members if own.me == home else [])
         return [told[world] for world in self.members] if own.me == home else None
 
     @answers
     def scatter(self, sendobj: Any, root: int = 0) -> Any:
         """Hand each its own of the root's objects."""
-        own, home = self.begin("scatter", root=root), self._rooted("scatter", root)
+        own, home = self.begin("scatter", root=root), self.world("scatter", root)
         told = own.hand(self.key, use(sendobj), to=self.members if own.me == home else [], of=[home])
         return told[home][self.rank]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from asyncsim.guest.places import contiguous
 from asyncsim.trace.cells import AND, ATOMIC_ADD, MAX, MIN, OR, SET, XOR
 from asyncsim.trace.errors import MisuseError
 
@@ -92,11 +93,7 @@ def buffer(what: str, given: Any) -> np.ndarray[Any, Any]:
     """
     parts = list(given) if isinstance(given, list | tuple) else [given]
     array = parts[0]
-    if not isinstance(array, np.ndarray):
-        raise MisuseError(f"{what}: {type(array).__name__} is no buffer that is followed; give a NumPy array")
-    if not (array.flags.c_contiguous or array.flags.f_contiguous):
-        raise MisuseError(f"{what}: the array is not contiguous; copy it")
-    flat = array.reshape(-1, order="A")
+    flat = contiguous(what, "the buffer", array).reshape(-1, order="A")
     count: Any = None
     for part in parts[1:]:
         if isinstance(part, Datatype):

@@ -254,9 +254,10 @@ class Operations:
     def _lent(self, own: Proc, to: To, flat: Array, *results: tuple[Array, Any]) -> Request:
         """Let the origin be untouched, and results come, until the operation is complete."""
         number = (to, own.next("atomic"))
-        own.promise(number, flat)
         for array, value in results:
             own.promise(number, array, value)
+        if all(array is not flat for array, _ in results):
+            own.promise(number, flat)
         return Request(lambda: own.deliver(lambda of: of == number))
 
     @answers

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.guest.domain import Domain
-from asyncsim.guest.host import blocking, hosted
-from asyncsim.guest.layout import Wanted
-from asyncsim.guest.line import at_line, present_line
+from asyncsim.guest.host import blocking
+from asyncsim.guest.line import present_line
 from asyncsim.guest.memory import process
 from asyncsim.guest.party import Party
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
-    from asyncsim.guest.domain import Make
     from asyncsim.guest.places import Block, Run
     from asyncsim.machine.rank import Rank
 
@@ -46,7 +43,6 @@ class Proc(Party):
         self.stored: dict[Hashable, str] = {}
         self.shared: set[Block] = set()
         self._domains: dict[tuple[To, str], Domain] = {}
-        self._local: list[tuple[To, Any]] = []
 
     def finish(self) -> None:
         """Finalise: complete everything, and wait for all."""
@@ -101,29 +97,6 @@ class Proc(Party):
             self._domains[key] = Domain(self)
         return self._domains[key]
 
-    def beside(self, to: To, make: Make) -> Callable[[], None]:
-        """Do an operation that goes on beside what follows; return what waits for it.
-
-        Args:
-            to: with what it is complete at the latest.
-            make: makes it.
-
-        """
-        line = present_line()
-
-        async def going_on(rank: Rank) -> None:
-            await hosted(lambda: at_line(line)(blocking, make(rank)))
-
-        entry = (to, self.do(self.rank.start(going_on)))
-        self._local.append(entry)
-
-        def wait() -> None:
-            if entry in self._local:
-                self._local.remove(entry)
-                self.do(self.rank.join(entry[1]))
-
-        return wait
-
     def complete(self, to: Iterable[To], *, local: bool = False) -> None:
         """Complete what is under way to some targets.
 
@@ -133,9 +106,7 @@ class Proc(Party):
 
         """
         these = [each for each in self.pending if each in set(to)]
-        for entry in [entry for entry in self._local if entry[0] in these]:
-            self._local.remove(entry)
-            self.do(self.rank.join(entry[1]))
+        self.join(lambda of: of in these)
         if not local and these:
             if len(these) < len(self.pending):
                 self.marked(APART)
@@ -147,40 +118,6 @@ class Proc(Party):
             for each in these:
                 del self.pending[each]
         self.deliver(lambda of: of[0] in these)
-
-    # ---- messages
-
-    def send(self, channel: Hashable, to: int, value: Any) -> None:
-        """Send a value; it is in the mail when this returns.
-
-        Args:
-            channel: messages of one are received in the order in which they are sent.
-            to: the receiver, by its number in the world.
-            value: a copy is sent.
-
-        """
-        arrived = self.wanted(("message", channel), Wanted("messages", self.size, "int64", signal=True))
-        number = self.next(("sent", channel, to))
-        self.mail["message", channel, number, self.me, to] = copy.deepcopy(value)
-        cell = arrived[self.me] if to == self.me else arrived.at(to)[self.me]
-        self.do(self.rank.notify(cell, 1, order="stores"))
-
-    def receive(self, channel: Hashable, of: int) -> tuple[Callable[[], Any], Any]:
-        """Return a function that waits for the next message of a rank and returns its value, and the condition.
-
-        Args:
-            channel: as for `send`.
-            of: the sender, by its number in the world.
-
-        """
-        arrived = self.wanted(("message", channel), Wanted("messages", self.size, "int64", signal=True))
-        number = self.next(("received", channel, of))
-
-        def wait() -> Any:
-            self.do(self.rank.wait(arrived[of] >= number + 1))
-            return self.mail["message", channel, number, of, self.me]
-
-        return wait, arrived[of] >= number + 1
 
 
 def present_rank() -> Proc:

@@ -126,10 +126,11 @@ total = comm.allreduce(int(mem[1]))
         """
 if me == 0:
     mem[:] = [3, 1, 4, 1]
-win.Fence()  #! win.Fence(MPI.MODE_NOPRECEDE)
-win.Get(out, 0, 2)
 win.Fence()
+win.Get(out, 0, 2)
+win.Fence()  #!
 print(out[0])
+win.Fence()
 """,
         "race",
     ),
