@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from asyncsim.guest.element import Operator
 from asyncsim.guest.places import contiguous
 from asyncsim.trace.cells import AND, ATOMIC_ADD, MAX, MIN, OR, SET, XOR
 from asyncsim.trace.errors import MisuseError
@@ -52,22 +53,7 @@ DATATYPES = {name: Datatype(name, np.dtype(kind)) for name, kind in _NAMES.items
 """By name."""
 
 
-@dataclass(frozen=True)
-class Op:
-    """An operator.
-
-    Args:
-        name: as in MPI.
-        apply: on arrays; None: it is for accumulates alone.
-        update: what it does to a cell; empty: it has no update.
-
-    """
-
-    name: str
-    apply: Any = None
-    update: str = ""
-
-
+Op = Operator
 OPS = {
     op.name: op
     for op in (

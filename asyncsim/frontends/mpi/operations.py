@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asyncsim.frontends.mpi.atomics import Element
 from asyncsim.frontends.mpi.comm import Comm, Request
 from asyncsim.frontends.mpi.datatypes import OPS, Datatype, Op, buffer
 from asyncsim.frontends.mpi.proc import LOCAL, ORDERED, Proc, To, present_rank
 from asyncsim.guest.accesses import use
 from asyncsim.guest.answers import answers
+from asyncsim.guest.element import Element, Held
 from asyncsim.guest.layout import Wanted
 from asyncsim.guest.line import present_line
 from asyncsim.guest.places import Block
@@ -167,8 +167,11 @@ class Operations:
         if dtype.name != held.dtype:
             count = most // dtype.itemsize
             key, held = (key, dtype.name), Wanted(f"{held.name}_{dtype.name}", count, dtype.name, over=key)
-        view, world = own.wanted(key, held), world if self.home is None else self.home
-        return view if world == own.me else view.at(world)
+        view, owner = own.wanted(key, held), self._owner(world)
+        return view if owner == own.me else view.at(owner)
+
+    def _owner(self, world: int) -> int:
+        return world if self.home is None else self.home
 
     def _there(self, what: str, origin: Any, rank: Any, target: Any) -> tuple[Proc, To, Array, Any]:
         own, world, to = self._issued(what, rank, puts="ut" in what)
@@ -241,7 +244,10 @@ class Operations:
         if ORDERED in own.layout.marks and domain is not None:
             domain.run(own, lambda actor: actor.fence())
         at = place[2] // flat.itemsize
-        return own, to, [Element(self, own, domain, place, flat.dtype, world, at + n) for n in range(flat.size)]
+        held = Held(
+            place[0], self.name, place[1], lambda dtype: self.view(own, place, dtype, world), self._owner(world)
+        )
+        return own, to, [Element(own, domain, held, flat.dtype, at + n) for n in range(flat.size)]
 
     def _accumulate(self, what: str, origin: Any, rank: int, target: Any, op: Op) -> Request:
         own, to, elements = self._elements(what, origin, rank, target, op)
