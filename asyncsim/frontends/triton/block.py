@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from asyncsim.frontends.triton.boxes import boxes
-from asyncsim.frontends.triton.space import refused
+from asyncsim.frontends.triton.space import OWN, refused
 from asyncsim.guest.host import blocking
 from asyncsim.trace.cells import AND, ATOMIC_ADD, MAX, MIN, OR, SET, XOR, Change
 
@@ -32,6 +32,8 @@ _FETCHES = {
 }  # fmt: skip
 _SEES = {"acq_rel": "acquire", "acquire": "acquire", "release": "relaxed", "relaxed": "relaxed"}
 _TELLS = {"acq_rel": "release", "acquire": "relaxed", "release": "release", "relaxed": "relaxed"}
+_RELEASES, _ACQUIRES = ("acq_rel", "release"), ("acq_rel", "acquire")
+_WIDTH = ("", "cta", "gpu", "sys")
 _COMPARED = {"==": "__eq__", "!=": "__ne__", ">=": "__ge__", "<=": "__le__"}
 
 
@@ -51,8 +53,59 @@ class Block:
     space: Space
     index: tuple[int, int, int]
     grid: tuple[int, int, int]
-    unreleased: bool = False
-    """Whether threads have stored a tile since the last barrier of the block."""
+    one_thread: bool = False
+    """Whether what is done just now is inline assembly: of a thread, not of the block."""
+    touched: bool = False
+    """Whether other threads have had accesses since the last barrier of the block, so that a thread's release is not
+    theirs."""
+    acquired: str = ""
+    """The widest scope of what a thread has acquired since then, which the others do not know."""
+
+    def barrier(self) -> None:
+        """Let all threads know what each one knows."""
+        self.touched = False
+        self.know()
+
+    def know(self) -> None:
+        """Let what comes next know what a thread has acquired."""
+        if self.acquired:
+            region: Any = SCOPES[self.acquired]
+            self.acquired = ""
+            blocking(self.rank.fence(order="acquire", scope=region))
+
+    def fence(self, order: str, scope: str) -> None:
+        """Do a thread's fence.
+
+        Args:
+            order: acquire, release, acq_rel or sc.
+            scope: cta, gpu or sys.
+
+        """
+        self.know()
+        if self.touched and order == "release":
+            return
+        kind: Any = "acquire" if self.touched else order
+        region: Any = SCOPES[scope]
+        blocking(self.rank.fence(order=kind, scope=region))
+
+    def _order(self, sem: str, scope: str) -> tuple[Any, Any]:
+        """Return the order and the scope of an atomic for the machine.
+
+        Triton's own atomics that release have a barrier of the block before them (its compiler puts it there), and
+        one behind them if their result is used. A thread's assembly has none.
+        """
+        if not self.one_thread:
+            self.know()
+            self.touched = self.touched and sem not in _RELEASES
+            return sem, SCOPES[scope]
+        if self.touched:
+            sem = _SEES[sem]
+        if sem in _RELEASES:
+            self.know()
+        if sem in _ACQUIRES:
+            self.acquired = max(self.acquired, scope, key=_WIDTH.index)
+            sem = _TELLS[sem]
+        return sem, SCOPES[scope]
 
     def load(self, addresses: Array, mask: Array, dtype: np.dtype[Any]) -> Array:
         """Load elements; where the mask is false there are zeros.
@@ -70,6 +123,7 @@ class Block:
         values = self.space.constants(chosen, dtype)
         if values is None:
             place = self.space.place(chosen, dtype, "a load")
+            self._touch(addresses.size, shared=place.number < OWN)
             places, order = np.unique(place.places, return_inverse=True)
             found = np.empty(len(places), dtype)
             for key, part, _ in boxes(places, place.view.shape):
@@ -92,12 +146,19 @@ class Block:
             return
         place = self.space.place(chosen, values.dtype, "a store")
         self.space.written.add(place.number)
-        self.unreleased |= addresses.size > 1
+        self._touch(addresses.size, shared=True)
         last = values[mask][::-1]
         places, first = np.unique(place.places[::-1], return_index=True)
         tile = last[first]
         for key, part, shape in boxes(places, place.view.shape):
             blocking(self.rank.store(place.region(key), tile[part].reshape(shape)))
+
+    def _touch(self, size: int, *, shared: bool) -> None:
+        """Take note of an access: of one thread to one element, or of all threads to a tile."""
+        if size > 1 or not shared:
+            self.touched |= shared
+        else:
+            self.know()
 
     def add_floats(self, addresses: Array, values: Array, mask: Array) -> None:
         """Add elements atomically; nothing comes back.
@@ -116,6 +177,7 @@ class Block:
             return
         place = self.space.place(chosen, values.dtype, "an atomic add")
         self.space.written.add(place.number)
+        self._touch(addresses.size, shared=True)
         places, order = np.unique(place.places, return_index=True)
         if len(places) < len(chosen):
             raise refused("an atomic add with one address twice in a tile of floats")
@@ -164,11 +226,9 @@ class Block:
         place, word = self.word(address, np.asarray(value).dtype, f"atomic {how}")
         self.space.written.add(place.number)
         fetch, update = _FETCHES[how]
+        order, region = self._order(sem if used else _TELLS[sem], scope)
         if used:
-            operation = getattr(self.rank, fetch)(word, int(value), order=sem, scope=SCOPES[scope])
-            return int(blocking(operation))
-        order: Any = _TELLS[sem]
-        region: Any = SCOPES[scope]
+            return int(blocking(getattr(self.rank, fetch)(word, int(value), order=order, scope=region)))
         blocking(self.rank.notify(word, int(value), update, order=order, scope=region))
         return 0
 
@@ -194,8 +254,7 @@ class Block:
             return self.read(address, np.asarray(value).dtype, sem, scope)
         place, word = self.word(address, np.asarray(value).dtype, "atomic cas")
         self.space.written.add(place.number)
-        order: Any = sem
-        region: Any = SCOPES[scope]
+        order, region = self._order(sem, scope)
         operation = self.rank.compare_exchange(word, int(expected), int(value), order=order, scope=region)
         return int(blocking(operation))
 
@@ -210,8 +269,7 @@ class Block:
 
         """
         _, word = self.word(address, dtype, "an atomic load")
-        order: Any = _SEES[sem]
-        region: Any = SCOPES[scope]
+        order, region = self._order(_SEES[sem], scope)
         return int(blocking(self.rank.read(word, order=order, scope=region)))
 
     def await_word(
@@ -236,8 +294,7 @@ class Block:
         change = None if then is None else Change(SET, then)
         if change is not None:
             self.space.written.add(place.number)
-        order: Any = sem if change is not None else _SEES[sem]
-        region: Any = SCOPES[scope]
+        order, region = self._order(sem if change is not None else _SEES[sem], scope)
         if value and compare != "==":
             return int(blocking(self.rank.wait_value(condition, then=change, order=order, scope=region)))
         blocking(self.rank.wait(condition, then=change, order=order, scope=region))

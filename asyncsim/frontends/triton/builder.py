@@ -310,7 +310,7 @@ def _num_programs(block: Block, axis: int) -> Handle:
 
 
 def _barrier(block: Block) -> None:
-    block.unreleased = False
+    block.barrier()
 
 
 def _nothing(*_: Any) -> None:

@@ -204,7 +204,9 @@ async def _program(
 ) -> None:  # fmt: skip
     def instance() -> None:
         enter_host(host)
-        enter_block(Block(rank, host.space, index, sizes))
+        block = Block(rank, host.space, index, sizes)
+        enter_block(block)
         function(**given)
+        block.know()
 
     await hosted(instance)

@@ -21,7 +21,6 @@ from asyncsim.frontends.triton.ptx_text import ORDERS, SCOPES, Instruction, pars
 from asyncsim.frontends.triton.space import refused
 from asyncsim.frontends.triton.spins import spin
 from asyncsim.frontends.triton.trial import present_trial
-from asyncsim.guest.host import blocking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +33,6 @@ Registers = dict[str, int]
 _HOW = {
     "add": "ADD", "exch": "XCHG", "and": "AND", "or": "OR", "xor": "XOR", "min": "MIN", "max": "MAX",
 }  # fmt: skip
-_REACH = {"cta": "block", "gpu": "rank", "gl": "rank", "sys": "world"}
 _SPECIAL = {"%laneid": 0, "%warpid": 0, "%globaltimer": 0, "%clock": 0, "%clock64": 0}
 _COMPARES: dict[str, Callable[[int, int], bool]] = {
     "eq": int.__eq__, "ne": int.__ne__, "lt": int.__lt__, "le": int.__le__, "gt": int.__gt__, "ge": int.__ge__,
@@ -93,12 +91,14 @@ def inline(
     kinds = [_scalar(each) for each in types]
     found = [np.zeros(shape, interpreter._get_np_dtype(kind)) for kind in kinds]  # noqa: SLF001 - its own table
     used = result_is_used()
+    block.one_thread = True
     for at in np.ndindex(shape):
         registers = {f"${outputs + number}": _number(each.data[at]) for number, each in enumerate(values)}
         after = _Thread(block, *program, used=used).run(registers)
         for number, kept in enumerate(found[: max(outputs, 1)]):
             bits = after.get(f"${number}", 0) & (1 << 8 * kept.dtype.itemsize) - 1
             kept[at] = np.array(bits, f"u{kept.dtype.itemsize}").view(kept.dtype)
+    block.one_thread = False
     return Outputs([interpreter.TensorHandle(kept, kind) for kept, kind in zip(found, kinds, strict=True)])
 
 
@@ -208,8 +208,9 @@ class _Thread:
         own[each.operands[0]] = self._value(each, each.operands[chosen], own)
 
     def barrier(self, _each: Instruction, _own: Registers) -> None:
-        """Do a barrier of the block: its threads are one here."""
-        self._block.unreleased = False
+        """Do a barrier of the block."""
+        if present_trial() is None:
+            self._block.barrier()
 
     def _value(self, each: Instruction, operand: str, own: Registers) -> int:
         if operand in own:
@@ -300,10 +301,10 @@ class _Thread:
         """Do a fence or membar."""
         if "proxy" in each.words or "mbarrier_init" in each.words:
             raise _unknown(each)
-        order: Any = next((word for word in each.words if word in ("acq_rel", "acquire", "release")), "sc")
-        scope: Any = _REACH[next(word for word in each.words if word in _REACH)]
+        order = next((word for word in each.words if word in ("acq_rel", "acquire", "release")), "sc")
+        scope = next(word for word in each.words if word in SCOPES)
         if present_trial() is None:
-            blocking(self._block.rank.fence(order=order, scope=scope))
+            self._block.fence(order, SCOPES[scope].lower().replace("system", "sys"))
 
 
 def _signed(value: int, letter: str, bits: int) -> int:

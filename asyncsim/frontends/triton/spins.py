@@ -150,9 +150,11 @@ def _await(block: Block, turn: Callable[[], tuple[Names, Any]], *, held: bool = 
     if found is None or len(writes) != 1:
         return None
     (then,) = writes
+    before, block.one_thread = block.one_thread, access.one_thread
     seen = block.await_word(
         access.addresses[0], access.dtype, *found, access.sem, access.scope, then=then, value=bool(first.names) and held
     )
+    block.one_thread = before
     return _Round(block, turn, seen).names
 
 

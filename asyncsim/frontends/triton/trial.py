@@ -36,6 +36,8 @@ class Access:
     sem: str = "relaxed"
     scope: str = "gpu"
     new: int | None = None
+    one_thread: bool = False
+    """Whether it is inline assembly's."""
 
     @property
     def place(self) -> tuple[str, tuple[int, ...]]:
@@ -67,6 +69,7 @@ class Trial:
 
         """
         self.accesses.append(access)
+        access.one_thread = self.block.one_thread
         value = np.asarray(self.value)
         if value.dtype.kind in "iu" and value.ndim == 0:
             bits = 8 * access.dtype.itemsize
