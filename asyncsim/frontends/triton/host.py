@@ -16,6 +16,7 @@ from asyncsim.frontends.triton.memory import Buffer, plain_dtype
 from asyncsim.frontends.triton.space import OWN, Space, address, base_of, refused
 from asyncsim.frontends.triton.tensors import device_tensor, from_numpy, to_numpy
 from asyncsim.guest.host import blocking
+from asyncsim.trace.cells import SET
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -172,6 +173,19 @@ class Host:
     async def _meet(self) -> None:
         await barrier(self._machine, self._barrier)
         await settle(self._machine, self._barrier, credits=1)
+
+    def set_word(self, tensor: Tensor, at: int, value: int) -> None:
+        """Set a word, behind all that the host wrote before, as a copy engine's flags; a release.
+
+        Args:
+            tensor: of words, on symmetric memory.
+            at: which of them.
+            value: what it is set to.
+
+        """
+        where = np.array([self.symmetric_address(tensor) + at * tensor.element_size()], np.uint64)
+        found = self.space.place(where, plain_dtype(tensor.dtype), "a flag")
+        blocking(self._machine.notify(found.word(int(found.places[0])), value, SET))
 
     # A rank's own tensors.
 

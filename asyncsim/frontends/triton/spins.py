@@ -33,6 +33,14 @@ class Spins(ast.NodeTransformer):
     def __init__(self) -> None:
         self._made = 0
 
+    def visit(self, node: ast.AST) -> Any:
+        """Let a load before a loop that does nothing but the same load be a part of the loop."""
+        for name in ("body", "orelse"):
+            statements = getattr(node, name, None)
+            if isinstance(statements, list):
+                setattr(node, name, _joined(statements))
+        return super().visit(node)
+
     def visit_While(self, node: ast.While) -> Any:
         """Make a call of a loop that has a call in it, and whose body only assigns, calls or passes."""
         self.generic_visit(node)
@@ -57,7 +65,7 @@ class Spins(ast.NodeTransformer):
         source = (
             f"def {test}({given}):\n  return 0\n"
             f"def {body}({given}):\n  return {ends}\n"
-            f"{ends if names else '_'} = {SPIN}({test}, {body}, ({there}))\n"
+            f"{ends if names else '_'} = {SPIN}({test}, {body}, ({there}), begins={hasattr(node, 'begins')})\n"
         )
         made = ast.parse(source).body
         testing, acting = made[0], made[1]
@@ -75,9 +83,20 @@ class Spins(ast.NodeTransformer):
         return made
 
 
+def _joined(statements: list[ast.stmt]) -> list[ast.stmt]:
+    kept: list[ast.stmt] = []
+    for each in statements:
+        if isinstance(each, ast.While) and kept and len(each.body) == 1 and isinstance(each.body[0], ast.Assign):
+            if ast.dump(each.body[0]) == ast.dump(kept[-1]):
+                kept.pop()
+                each.begins = True  # type: ignore[attr-defined]  # a mark of ours
+        kept.append(each)
+    return kept
+
+
 def spin(
-    test: Callable[..., Any], body: Callable[..., Names], names: Names, *, held: bool = True
-) -> Names:  # fmt: skip
+    test: Callable[..., Any], body: Callable[..., Names], names: Names, *, held: bool = True, begins: bool = False
+) -> Names:
     """Run a loop: as a wait if it is one.
 
     Args:
@@ -85,22 +104,26 @@ def spin(
         body: takes them, returns them as they are after a round.
         names: what they are before the loop; None where nothing is.
         held: whether the exact value that ends it matters behind it.
+        begins: whether a round comes before the first test.
 
     """
     block = present_block()
     if block is None:
-        return _plainly(test, body, names)
+        return _plainly(test, body, body(*names) if begins else names)
+
+    def turn() -> tuple[Names, Any]:
+        after = body(*names)
+        return after, test(*after)
+
+    if begins:
+        awaited = _await(block, turn, held=held)
+        return _plainly(test, body, body(*names)) if awaited is None else awaited
     first = _tried(block, lambda: test(*names))
     if first.accesses:
         awaited = _await(block, lambda: (names, test(*names))) if not _body_acts(block, body, names) else None
         return _plainly(test, body, names) if awaited is None else names
     if not test(*names):
         return names
-
-    def turn() -> tuple[Names, Any]:
-        after = body(*names)
-        return after, test(*after)
-
     awaited = _await(block, turn, held=held)
     return _plainly(test, body, names) if awaited is None else awaited
 
