@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from asyncsim.trace.kinds import ACQ_REL, ACQUIRE, FENCING, JOINING, MEETING, RELEASE, SC, STARTING
 from asyncsim.trace.op import include, order_of, scope_of
-from asyncsim.trace.region import spans_overlap
+from asyncsim.trace.region import ADD, spans_overlap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -201,11 +201,15 @@ _RELEASING, _ACQUIRING = (RELEASE, ACQ_REL), (ACQUIRE, ACQ_REL)
 def _may_be_passed_over(version: Version, older: Sequence[Version]) -> bool:
     """Return whether an actor that knows a version may read an older one in its place: one that races with it.
 
+    What was added atomically is on top of what was there, whoever wrote that.
+
     Args:
         version: the known one.
         older: those of the same place that are older, the oldest first.
 
     """
+    if version.access is not None and version.access.mode == ADD and version.access.atomic:
+        return False
     instead = next((each for each in reversed(older) if _overlap(each, version)), None)
     return instead is not None and _same_elements(instead, version) and not _supersedes(version, instead)
 
