@@ -86,10 +86,10 @@ class Spins(ast.NodeTransformer):
 def _joined(statements: list[ast.stmt]) -> list[ast.stmt]:
     kept: list[ast.stmt] = []
     for each in statements:
-        if isinstance(each, ast.While) and kept and len(each.body) == 1 and isinstance(each.body[0], ast.Assign):
-            if ast.dump(each.body[0]) == ast.dump(kept[-1]):
-                kept.pop()
-                each.begins = True  # type: ignore[attr-defined]  # a mark of ours
+        repeats = isinstance(each, ast.While) and kept and len(each.body) == 1 and isinstance(each.body[0], ast.Assign)
+        if repeats and ast.dump(each.body[0]) == ast.dump(kept[-1]):  # type: ignore[attr-defined]  # a loop
+            kept.pop()
+            each.begins = True  # type: ignore[attr-defined]  # a mark of ours
         kept.append(each)
     return kept
 

@@ -25,7 +25,9 @@ def await_equal(p, value):
 
 
 @triton.jit
-def meet(flags, epoch, me: tl.constexpr, size: tl.constexpr, SEM: tl.constexpr, SCOPE: tl.constexpr, SLOT: tl.constexpr):
+def meet(
+    flags, epoch, me: tl.constexpr, size: tl.constexpr, SEM: tl.constexpr, SCOPE: tl.constexpr, SLOT: tl.constexpr
+):
     for peer in tl.static_range(size):
         tell(flags[peer] + SLOT, epoch, SEM, SCOPE)
     for peer in tl.static_range(size):
@@ -158,9 +160,7 @@ def product_by_counters(
 
 
 @triton.jit
-def product_by_lock(
-    a, b, total, lock, me: tl.constexpr, HOW: tl.constexpr, BLOCK: tl.constexpr
-):
+def product_by_lock(a, b, total, lock, me: tl.constexpr, HOW: tl.constexpr, BLOCK: tl.constexpr):
     """Each rank adds its product to rank 0's total, under a lock."""
     i, j = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
     product = tl.dot(tl.load(a + i * BLOCK + j), tl.load(b + i * BLOCK + j))
@@ -174,7 +174,9 @@ def product_by_lock(
 
 
 @triton.jit
-def product_by_atomics(a, b, total, flags, epoch, me: tl.constexpr, size: tl.constexpr, HOW: tl.constexpr, BLOCK: tl.constexpr):
+def product_by_atomics(
+    a, b, total, flags, epoch, me: tl.constexpr, size: tl.constexpr, HOW: tl.constexpr, BLOCK: tl.constexpr
+):
     """Each rank adds its product to everybody's total, atomically; all meet."""
     i, j = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
     product = tl.dot(tl.load(a + i * BLOCK + j), tl.load(b + i * BLOCK + j))
@@ -209,7 +211,7 @@ def all_to_all(
 def low_latency_gather(
     x, packets, out, epoch, me: tl.constexpr, size: tl.constexpr, HOW: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """Each word of a packet has its flag beside it, so there is no signal: who reads looks until the flags are there."""
+    """Each word of a packet has its flag beside it, so there is no signal: a reader looks until the flags are there."""
     i = tl.arange(0, BLOCK)
     value = tl.load(x + i).to(tl.int64)
     for peer in tl.static_range(size):

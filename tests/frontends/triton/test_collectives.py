@@ -69,7 +69,10 @@ def copy_engine(how):
 
 def ring(how, sem="release", scope="sys"):
     def step(host, x):
-        box, words = host.empty(host.size * B, "int32", "box"), [host.words(host.size, name=n) for n in ("ready", "taken")]
+        box, words = (
+            host.empty(host.size * B, "int32", "box"),
+            [host.words(host.size, name=n) for n in ("ready", "taken")],
+        )
         out = torch.empty(B, dtype=torch.int32)
         kernels.ring_reduce_scatter[(1,)](
             torch.from_numpy(x), host.peers(box), host.peers(words[0]), host.peers(words[1]), out, host.call,
@@ -212,8 +215,6 @@ ALL_RUN = [("sense", "gpu"), ("lock", "gpu"), ("atomics", "gpu"), ("low_latency"
 """What one run does not decide: who comes first matters to a lock, to a last one; packets are polled as data."""
 BROKEN = [
     ("two_shot", ("no end",), 2, "tl.store(x[peer] + i, total)"),
-    ("two_shot", ("no end",), 4, "tl.store(x[peer] + i, total)"),
-    ("two_shot", ("stale epoch",), 2, "tl.store(out + i, tl.load(x[me] + i))"),
     ("two_shot", ("wrong slot",), 2, "while tl.atomic_add(p, 0"),
     ("two_shot", ("", "relaxed"), 2, "total += tl.load(x[peer] + i)"),
     ("two_shot", ("", "release", "gpu"), 2, "tl.atomic_xchg(p, value"),
@@ -238,12 +239,13 @@ BROKEN = [
     ("lock", ("relaxed",), 2, "tl.store(at, tl.load(at) + product)"),
     ("atomics", ("no end",), 2, "tl.atomic_add(total[peer]"),
     ("all_to_all", ("count after",), 2, "n = tl.load(many[me] + peer)"),
-    ("all_to_all", ("no barrier",), 2, "tl.store(box[peer] + me * BLOCK + i"),
     ("low_latency", ("any flag",), 2, "tl.store(packets[peer]"),
     ("two_nodes", ("nodes apart",), 2, "tl.store(out + i, tl.load(x[me] + i))"),
     ("two_nodes", ("nodes apart",), 4, "tl.store(out + i, tl.load(x[me] + i))"),
     ("two_nodes", ("", "gpu"), 2, "tl.atomic_xchg(p, value"),
 ]
+NEXT_CALL = ("no end", "always 1", "no barrier", "no acknowledgement", "stale epoch", "any flag")
+"""What is found only when the memory is used again."""
 
 
 @pytest.mark.parametrize(("name", "ranks"), PROVED)
@@ -260,14 +262,14 @@ def test_a_right_collective_whose_order_is_left_to_chance_is_right_in_all(name, 
 
 @pytest.mark.parametrize(("name", "how", "ranks", "line"), BROKEN)
 def test_a_broken_collective_is_refuted_by_the_kernels_line(name, how, ranks, line):
-    report = judged(name, how, ranks)
+    report = judged(name, how, ranks, calls=2 if how[0] in NEXT_CALL else 1)
     assert report.verdict == "REFUTED"
     assert any(each.startswith(line) for each in lines(report)), report.findings
 
 
 def judged(name, how, ranks, **given):
     step, fields = MADE[name](*how)
-    return front.judge(step, ranks=ranks, shrinking=0, **fields, **given)
+    return front.judge(step, ranks=ranks, **fields, **given)
 
 
 def lines(report):

@@ -25,11 +25,12 @@ def test_an_all_reduce_on_pads_in_ptx_is_proved(ranks):
     assert status == 0
 
 
-def test_without_its_end_barrier_it_is_refuted_by_the_kernels_line():
-    status, said = judged(SCRIPTS / "one_shot_pads.py", "--no-end")
+@pytest.mark.parametrize("how", ["--no-end", "--no-barrier-before", "--no-barrier-behind", "--relaxed", "--gpu"])
+def test_broken_it_is_refuted_by_the_kernels_line(how):
+    status, said = judged(SCRIPTS / "one_shot_pads.py", how)
     assert said.startswith("REFUTED")
-    assert "WAR race" in said
-    assert "part = tl.load(table + peer)" in said or "total += tl.load(part + i" in said
+    assert "race" in said
+    assert "total += tl.load(part + i" in said or "one_shot_pads.py:73" in said
     assert status == 1
 
 
