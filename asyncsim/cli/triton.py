@@ -52,13 +52,15 @@ def _ranks(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[in
 )  # fmt: skip
 @click.option("--budget", type=click.IntRange(min=0), default=BUDGET, show_default=True, metavar="N",
               help="How many executions may be explored, if need be.")  # fmt: skip
+@click.option("--races", type=click.Choice(["all", "harmful"]), default="all", show_default=True,
+              help="Which data races refute; PTX defines the result of none.")  # fmt: skip
 @guest_options(
     schedule="The schedule of the first run.", seed="Of the run.", reports="the reports", program="it", memory="gpu",
 )  # fmt: skip
 @click.pass_context
 def triton_command(  # noqa: PLR0913, PLR0917 - one argument an option
-    ctx: click.Context, ranks: tuple[int, ...], budget: int, scheduler: str, memory: str, seed: int, save: Path | None,
-    json_file: Path | None, recorded: str | None, script: str, arguments: Sequence[str],
+    ctx: click.Context, ranks: tuple[int, ...], budget: int, races: str, scheduler: str, memory: str, seed: int,
+    save: Path | None, json_file: Path | None, recorded: str | None, script: str, arguments: Sequence[str],
 ) -> None:  # fmt: skip
     """Run a script that drives Triton kernels as it is, without a GPU, then prove or refute its synchronisation.
 
@@ -102,8 +104,8 @@ def triton_command(  # noqa: PLR0913, PLR0917 - one argument an option
                 ctx.exit(int(shown))
             with progress_bar(f"{script}, P = {number}") as progress, redirect_stdout(StringIO()):
                 report = program.judge(
-                    kernel, number, memory=memory, seed=seed, scheduler=scheduler, budget=budget, save=save,
-                    shrinking=SHRINK_STEPS, progress=progress,
+                    kernel, number, memory=memory, seed=seed, scheduler=scheduler, budget=budget, races=races,
+                    save=save, shrinking=SHRINK_STEPS, progress=progress,
                 )  # fmt: skip
             reports.append(report)
             sys.stdout.flush()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import asyncsim.checking.verdict.check as checking
+from asyncsim.checking.verdict.report import count_benign_races
 from asyncsim.frontends.triton.host import Host
 from asyncsim.frontends.triton.launch import enter_host, install
 from asyncsim.frontends.triton.libraries import torch
@@ -17,6 +19,7 @@ from asyncsim.machine.kernel import Kernel
 from asyncsim.machine.simulate import simulate
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.trace.errors import KernelError, MisuseError
+from asyncsim.trace.finding import RACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,6 +141,7 @@ def judge(
     seed: int = 0,
     shrinking: int = SHRINK_STEPS,
     budget: int = BUDGET,
+    races: str = "all",
     progress: Callable[[Progress], None] | None = None,
     save: Path | None = None,
     **fields: Any,
@@ -152,16 +156,31 @@ def judge(
         seed: of the inputs.
         shrinking: how many steps it may cost to shrink one witness; steps of a kernel that is interpreted are slow.
         budget: how many executions an exhaustive exploration may take, if one run does not decide.
+        races: as for `counted`.
         progress: likewise.
         save: likewise.
         fields: as for `kernel_of`.
 
     """
     kernel = kernel_of(function, ranks=ranks, calls=calls, memory=memory, seed=seed, **fields)
-    return checking.check(
+    report = checking.check(
         kernel, ranks=ranks, calls=calls, memory=memory, seed=seed, shrinking=shrinking, budget=budget,
         progress=progress, save=save,
     )  # fmt: skip
+    return counted(report, races)
+
+
+def counted(report: Report, races: str) -> Report:
+    """Return a report in which data races refute also where no run shows their harm: PTX defines the result of none.
+
+    Args:
+        report: what `asyncsim.check` says.
+        races: "all"; or "harmful": only those count that are shown to be so.
+
+    """
+    data = [finding for finding in report.findings if finding.kind == RACE]
+    judged = count_benign_races(replace(report, findings=data), races)
+    return replace(judged, findings=report.findings)
 
 
 def _plain(value: Any) -> Any:

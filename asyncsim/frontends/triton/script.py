@@ -21,7 +21,7 @@ from asyncsim.frontends.triton.cuda import cuda_answers
 from asyncsim.frontends.triton.iris import iris_modules
 from asyncsim.frontends.triton.launch import install, present_host
 from asyncsim.frontends.triton.libraries import torch
-from asyncsim.frontends.triton.program import kernel_of
+from asyncsim.frontends.triton.program import counted, kernel_of
 from asyncsim.frontends.triton.space import refused
 from asyncsim.frontends.triton.stand_ins import attributes, modules
 from asyncsim.trace.errors import MisuseError
@@ -178,16 +178,17 @@ class TritonScript:
         return kernel
 
     @staticmethod
-    def judge(kernel: Kernel, ranks: int, **options: Any) -> Report:
+    def judge(kernel: Kernel, ranks: int, *, races: str = "all", **options: Any) -> Report:
         """Judge what `kernel` returned.
 
         Args:
             kernel: the script, for so many ranks.
             ranks: P.
+            races: as for `counted`.
             options: of `asyncsim.check`.
 
         """
-        report = check(kernel, ranks=ranks, calls=1, **options)
+        report = counted(check(kernel, ranks=ranks, calls=1, **options), races)
         report.later_calls = ""  # a script is run once
         return report
 

@@ -92,7 +92,7 @@ def main():
     shared = symm_mem.empty(8, dtype=torch.bfloat16, device=f"cuda:{rank}")
     handle = symm_mem.rendezvous(shared, dist.group.WORLD)
     out = torch.empty_like(shared, device="cpu")
-    for call in range(2):
+    for call in range(1 if how in SEMS else 2):
         shared.copy_(torch.arange(8) + 10 * rank + 100 * call)
         one_shot[(1,)](
             handle.buffer_ptrs_dev, handle.signal_pad_ptrs_dev, out, 8,
