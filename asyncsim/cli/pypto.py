@@ -22,6 +22,7 @@ from asyncsim.frontends.pypto.session import Session
 from asyncsim.machine.case import Case
 from asyncsim.schedulers.table import make
 from asyncsim.trace.errors import DivergenceError, KernelError, MisuseError
+from asyncsim.trace.finding import EXHAUSTED, PROVED
 from asyncsim.trace.late import model_of
 from asyncsim.trace.token import read_record
 from asyncsim.views.report import count_text, report_text
@@ -39,6 +40,11 @@ BAD_INPUT = 2
 SHRINKING = 2000
 """How many steps it may cost to shrink one witness: the reports come with every run of a script."""
 REUSED = "if the windows are reused, by a second dispatch with other inputs:"
+KEPT = "the script keeps its windows; in the next call on them, with other inputs, when this one has ended:"
+SYNCHRONOUS = (
+    "a put or a get of PyPTO is complete when it returns, and each write that others wait for is fenced: nothing lands "
+    "late, which is sc (ldst, which lets stores land later, is weaker)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +106,8 @@ def pypto_command(  # noqa: PLR0913 - one argument an option
         asyncsim pypto --calls 2 --save witnesses 14_reduce_scatter.py --mode hand
     """  # noqa: D301 - click keeps the lines after a backspace as they are
     make(scheduler, seed=seed)
-    model_of(memory)
+    if model_of(memory).adapter or model_of(memory).scoped:
+        raise MisuseError(f"--memory {memory} lets happen what PyPTO rules out: {SYNCHRONOUS}")
     if json_file is not None and not json_file.parent.is_dir():  # now, not when all is done
         raise MisuseError(f"--json {json_file}: there is no folder {str(json_file.parent)!r}; make it first")
     check_outputs({"--json": json_file}, reads=[script, recorded])
@@ -120,6 +127,8 @@ def pypto_command(  # noqa: PLR0913 - one argument an option
                 judged.append(_judge(program, calls, memory=memory, seed=seed, save=save, progress=progress))
             click.echo("\n" + _text(judged[-1], command), nl=False)
     status = ended.status
+    if status and status != BAD_INPUT:
+        click.echo(_alike(judged), nl=False)
     if not session.dispatched and not status:
         click.echo(f"\nasyncsim: {script} dispatched nothing; there is nothing to judge")
     status = status or int(any(_refuted(each, calls) for each in judged))
@@ -127,6 +136,18 @@ def pypto_command(  # noqa: PLR0913 - one argument an option
     if json_file is not None:
         json_file.write_text(json.dumps(_object(command, judged, status), indent=2) + "\n", "utf-8")
     ctx.exit(status)
+
+
+def _alike(judged: Sequence[_Judged]) -> str:
+    """Say of a script that failed, though no schedule changes a result, that the fault is not one of order."""
+    alike = [each for each in judged if each.once.verdict in {PROVED, EXHAUSTED} and each.program.repeats()]
+    if not judged or len(alike) < len(judged) or any(each.once.findings for each in alike):
+        return ""
+    names = ", ".join(each.program.name for each in alike)
+    return (
+        f"\nasyncsim: the script failed, and every schedule of {names} gives the results that it saw: "
+        "the fault is not one of order, but of what the kernels compute, or of what the script expects\n"
+    )
 
 
 def _misplaced(ctx: click.Context, arguments: Sequence[str], ended: Ended) -> str:
@@ -177,7 +198,8 @@ def _text(judged: _Judged, command: _Command) -> str:
     if judged.program.unlike:
         times += f"{judged.program.unlike} of these dispatches did other operations, and are not judged\n"
     reused = f"  not judged: {judged.why_not}\n" if judged.reused is None else text(judged.reused)
-    return f"{times}{text(judged.once)}\n{REUSED}\n{reused}"
+    again = KEPT if judged.program.launch.joined else REUSED
+    return f"{times}{text(judged.once)}\n{again}\n{reused}"
 
 
 def _object(command: _Command, judged: Sequence[_Judged], status: int) -> dict[str, Any]:

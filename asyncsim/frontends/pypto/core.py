@@ -6,6 +6,7 @@ operation of the rank; of a signal's cells, one operation a cell.
 
 from __future__ import annotations
 
+import types
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,9 +19,7 @@ from asyncsim.frontends.pypto.tiles import valid_part, with_valid
 from asyncsim.frontends.pypto.values import LocalTensor, Tile, UnknownValueError, WindowTensor, type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from asyncsim.trace.world import SignalView
+    from collections.abc import Awaitable, Generator, Sequence
 
 Tensor = LocalTensor | WindowTensor
 
@@ -64,19 +63,13 @@ async def load(
     if isinstance(tensor, LocalTensor):
         tile = tensor.array[slices].copy()
     elif (cells := tensor.cells_read()) is not None:
-        tile = await _read_all(tensor, cells, slices)
+        tile = np.zeros(tuple(part.stop - part.start for part in slices), np.int32)
+        for at in np.ndindex(tile.shape):  # each is an operation by itself
+            place = tuple(part.start + offset for part, offset in zip(slices, at, strict=True))
+            tile[at] = await awaited(tensor.rank.read(cells[tensor.index(place)]))
     else:
         tile = await awaited(tensor.rank.load(region("pl.load", tensor, slices)))
     return with_valid(tile, shape)
-
-
-async def _read_all(tensor: WindowTensor, cells: SignalView, slices: tuple[slice, ...]) -> Tile:
-    """Return the values of the own cells in a box, each read by itself."""
-    tile = np.zeros(tuple(part.stop - part.start for part in slices), np.int32)
-    for at in np.ndindex(tile.shape):
-        place = tuple(part.start + offset for part, offset in zip(slices, at, strict=True))
-        tile[at] = await awaited(tensor.rank.read(cells[tensor.index(place)]))
-    return tile
 
 
 def valid_of(name: str, shape: Sequence[int], valid: Sequence[int] | None) -> Sequence[int]:
@@ -109,16 +102,22 @@ async def store(tile: Tile, offsets: Sequence[int], tensor: Tensor) -> Tensor:
 
     """
     tile = valid_part(tile_of("pl.store", tile, tensor_of("pl.store", tensor)))
-    await _stored("pl.store", tensor, box("pl.store", tensor, offsets, tile.shape), tile)
+    await _storing("pl.store", tensor, box("pl.store", tensor, offsets, tile.shape), tile)
     return tensor
 
 
-async def _stored(name: str, tensor: Tensor, slices: tuple[slice, ...], tile: Tile) -> None:
+def _storing(name: str, tensor: Tensor, slices: tuple[slice, ...], tile: Tile) -> Awaitable[Any]:
+    """Return the store of a tile as one operation; of a tensor of the kernel's own it is done, and is none."""
     if isinstance(tensor, LocalTensor):
         tensor.note_written()
         tensor.array[slices] = tile
-    else:
-        await awaited(tensor.rank.store(region(name, tensor, slices), tile))
+        return _nothing()
+    return awaited(tensor.rank.store(region(name, tensor, slices), tile))
+
+
+@types.coroutine
+def _nothing() -> Generator[Any, Any, None]:
+    yield from ()
 
 
 async def read(tensor: Tensor | Tile, offsets: Sequence[int]) -> Any:  # noqa: ANN401 - a Python number
@@ -163,7 +162,7 @@ async def write(tensor: Tensor | Tile, offsets: Sequence[int], value: Any) -> Te
         return tensor
     at = cell("pl.write", tensor_of("pl.write", tensor), offsets)
     made = np.full((1,) * len(at), value, tensor.dtype.numpy)
-    await _stored("pl.write", tensor, tuple(slice(start, start + 1) for start in at), made)
+    await _storing("pl.write", tensor, tuple(slice(start, start + 1) for start in at), made)
     return tensor
 
 
@@ -185,7 +184,7 @@ async def assemble(target: Tensor | Tile, source: Tensor | Tile, offset: Sequenc
         made[box(name, made, offset, tile.shape)] = tile
         return made
     tile = valid_part(tile_of(name, source, tensor_of(name, target)))
-    await _stored(name, target, box(name, target, offset, tile.shape), tile)
+    await _storing(name, target, box(name, target, offset, tile.shape), tile)
     return target
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from asyncsim.checking.record.replay import replay
 from asyncsim.checking.verdict.check import check
-from asyncsim.frontends.pypto.fresh import with_golden
+from asyncsim.frontends.pypto.fresh import Fresh, with_golden
 from asyncsim.frontends.pypto.launch import Live, Memory
 from asyncsim.frontends.pypto.streams import streams_of
 from asyncsim.frontends.pypto.values import OtherUseError
@@ -36,6 +36,8 @@ OUTSIDE = (
     "the operations depend on state outside the program, such as a global that the script changes: run once more on "
     "the same inputs, it did other ones than when it was dispatched. Pass what it goes by as an argument"
 )
+_NO_NOTE = "what this kernel says of when things land"
+"""Puts and fences are PyPTO's ordinary words: it has none that land late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +162,12 @@ class Dispatched:
         repeats = self.repeats()  # now: to judge it may add uses, and so name its windows otherwise
 
         def use(kernel: Kernel) -> Report:
-            measured = self._measured(kernel, calls, memory, seed)
+            measured, fresh = self._measured(kernel, calls, memory, seed)
             ranks = self.launch.ranks
             # The engines make the same runs; without trio a script need not wait for its import.
             report = check(measured, ranks=ranks, calls=calls, memory=memory, seed=seed, engine="direct", **options)
+            report.schedules += fresh.made
+            report.notes = [note for note in report.notes if not note.startswith(_NO_NOTE)]
             if calls == 1:
                 report.later_calls = ""  # as it was dispatched, each call has windows of its own
             return report
@@ -185,10 +189,10 @@ class Dispatched:
     def again(self, recorded: Trace | Token, *, calls: int, memory: str, seed: int) -> Replayed:
         """Replay a recorded run of it, of so many calls under this memory model."""
         return self._learning(  # type: ignore[no-any-return]
-            lambda kernel: replay(recorded, self._measured(kernel, calls, memory, seed))
+            lambda kernel: replay(recorded, self._measured(kernel, calls, memory, seed)[0])
         )
 
-    def _measured(self, kernel: Kernel, calls: int, memory: str, seed: int) -> Kernel:
+    def _measured(self, kernel: Kernel, calls: int, memory: str, seed: int) -> tuple[Kernel, Fresh]:
         return with_golden(kernel, Case(kernel, ranks=self.launch.ranks, calls=calls, memory=memory, seed=seed))
 
     def _learning(self, use: Callable[[Kernel], Any]) -> Any:  # noqa: ANN401 - passed on

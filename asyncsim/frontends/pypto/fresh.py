@@ -26,30 +26,45 @@ if TYPE_CHECKING:
 
     Inputs = Sequence[tuple[Array, ...]]
 
-MOST = 64
+MOST = 16
 """So many dispatches are made, at most, to say of a wrong result what else it is: "rank 1's of the previous call"."""
 
 
-def with_golden(kernel: Kernel, case: Case) -> Kernel:
+def with_golden(kernel: Kernel, case: Case) -> tuple[Kernel, Fresh]:
     """Return the kernel of a case with a golden: what each of its calls gives on fresh windows.
 
+    Args:
+        kernel: of the case.
+        case: its ranks, calls, memory model and inputs.
+
     Returns:
-        The kernel itself if that is not known: if some call's inputs hang, fail, or race on fresh windows too.
+        The kernel itself if that is not known: if some call's inputs hang, fail, or race on fresh windows too. And
+        what makes the runs for it, which counts them.
 
     Raises:
         KernelError: by an `OtherUseError`: a window is used as nobody has used it before.
 
     """
-    fresh = _Fresh(kernel, case.memory)
+    fresh = Fresh(kernel, case.memory)
     if case.calls > 1 and all(fresh.is_certain(xs) for xs in case.inputs):
-        return replace(kernel, golden=fresh.golden, rtol=0.0, atol=0.0)
-    return kernel
+        return replace(kernel, golden=fresh.golden, rtol=0.0, atol=0.0), fresh
+    return kernel, fresh
 
 
-class _Fresh:
-    """Dispatches on fresh windows, each made once."""
+class Fresh:
+    """Dispatches on fresh windows, each made once.
+
+    Args:
+        kernel: what is dispatched.
+        memory: the memory model by name.
+
+    Attributes:
+        made: how many were made.
+
+    """
 
     def __init__(self, kernel: Kernel, memory: str) -> None:
+        self.made = 0
         self._kernel = kernel
         self._memory = memory
         self._given: dict[tuple[bytes, ...], Any] = {}
@@ -57,6 +72,7 @@ class _Fresh:
 
     def is_certain(self, xs: Inputs) -> bool:
         """Say whether every schedule gives the same for these inputs; keep what it is."""
+        self.made += 1
         try:
             run = drive(self._case(xs), Fifo(), record=str(Fifo()))
         except KernelError as error:
@@ -73,6 +89,7 @@ class _Fresh:
             if not self._left:
                 raise MisuseError(f"more than {MOST} other inputs are not tried")
             self._left -= 1
+            self.made += 1
             run = drive(self._case(xs), Fifo())
             if run.ending != COMPLETE:
                 raise MisuseError("these inputs hang")

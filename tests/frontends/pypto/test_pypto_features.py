@@ -52,3 +52,13 @@ def test_its_fault_is_found(script, hazard, ranks, tmp_path):
     first = report["findings"][0]
     assert first["harmful"]
     assert first.get("hazard") == hazard
+
+
+def test_of_a_script_that_fails_in_every_schedule_it_is_said_that_order_is_not_the_fault(tmp_path):
+    script = tmp_path / "wrong.py"
+    text = (SCRIPTS / "22_chunks_and_groups.py").read_text("utf-8")
+    script.write_text(text.replace("np.roll(x[:GROUP], 1, 0)", "x[:GROUP]"), "utf-8")
+    result = run("pypto", str(script))
+    assert result.exit_code == 1
+    assert "the script failed, and every schedule of host gives the results that it saw" in result.output
+    assert "the script failed" not in run("pypto", str(script), "--broken").output

@@ -155,7 +155,8 @@ def test_changed_inputs_that_hang_give_no_golden(script):
         pass
     inputs = session.dispatched[0].inputs
     kernel = replace(session.dispatched[0].kernel, inputs=lambda *_: inputs)
-    measured = fresh.with_golden(kernel, Case(kernel, ranks=2, calls=2))
+    measured, fresh_runs = fresh.with_golden(kernel, Case(kernel, ranks=2, calls=2))
     np.testing.assert_array_equal(measured.golden(inputs)[0][0], [[4, 6, 8, 10]])
     with pytest.raises(MisuseError, match="these inputs hang"):
         measured.golden([(x + 100, y) for x, y in inputs])
+    assert fresh_runs.made == 3  # both calls have the same inputs, and are run; those that hang are a third

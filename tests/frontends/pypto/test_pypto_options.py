@@ -27,6 +27,10 @@ def script(tmp_path, monkeypatch):
         (["--seed", "-1"], "'--seed': -1 is not in the range x>=0"),
         (["--scheduler", "nobody"], "no scheduler is called 'nobody'; there are: fifo, "),
         (["--memory", "tso"], "memory='tso'; the memory models are: sc, ldst, nic"),
+        (
+            ["--memory", "nic"],
+            "--memory nic lets happen what PyPTO rules out: a put or a get of PyPTO is complete when",
+        ),
         (["--save", "own.py"], "'--save': Directory 'own.py' is a file"),
         (["--json", "missing/report.json"], "--json missing/report.json: there is no folder 'missing'; make it first"),
     ],
