@@ -6,7 +6,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "asyncsim"
 
-LEFT = {"certify": 6, "frontends": 23}
+LEFT = {"certify": 6, "frontends": 22}
 """How many public functions of a room lack a section or a parameter; of every other room none. It only shrinks."""
 
 EXEMPT = {"overload", "property", "cached_property", "setter", "command", "group", "answers"}
