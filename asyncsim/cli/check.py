@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from asyncsim.checking.record.interrupts import interrupts_stay_masked
+from asyncsim.checking.record.locate import import_shipped
 from asyncsim.checking.verdict.check import check
 from asyncsim.checking.verdict.explore import MOST_RUNS
 from asyncsim.cli.certify import write_certificate
@@ -163,7 +163,7 @@ class _JudgedForm:
 
 def judge_field(seed: int = 0) -> Iterator[_JudgedForm]:
     """Judge both forms of every case of ``kernels.field``, in order."""
-    for case in importlib.import_module("kernels.field").CASES:
+    for case in import_shipped("field").CASES:
         report = _check(case, case.buggy, seed)
         said = f"{report.findings} {report.notes}"
         harmful = [finding for finding in report.findings if finding.harmful and case.expected.matches(finding)]

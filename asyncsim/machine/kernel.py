@@ -91,7 +91,7 @@ class Kernel:
                 "that gives the ranks"
             )
         if self.home:
-            source = _hash_of(self._namespace.get("__file__"))
+            source = _hash_of(self.namespace.get("__file__"))
         else:
             source = _SOURCES.get(self.program, "")
             if not source:
@@ -102,10 +102,11 @@ class Kernel:
     @property
     def module(self) -> str:
         """The module the kernel stands in."""
-        return module_name(self._namespace)
+        return module_name(self.namespace)
 
     @property
-    def _namespace(self) -> dict[str, Any]:
+    def namespace(self) -> dict[str, Any]:
+        """The names of that module."""
         home = sys.modules.get(self.home)
         return self.program.__globals__ if home is None else vars(home)
 
@@ -114,7 +115,7 @@ class Kernel:
         """The name in its module, or the one it was given."""
         if self.given_name:
             return self.given_name
-        for name, value in self._namespace.items():
+        for name, value in self.namespace.items():
             if value is self:
                 return name
         return self.program.__name__
@@ -122,7 +123,7 @@ class Kernel:
     @property
     def ref(self) -> str:
         """``module:name``, or ``path/to/file.py:name`` for a kernel that was loaded by path."""
-        path = self._namespace.get("__asyncsim_path__")
+        path = self.namespace.get("__asyncsim_path__")
         return f"{path or self.module}:{self.name}"
 
     def variant(self, *, about: str = "", name: str = "", **changes: Any) -> Kernel:  # noqa: ANN401

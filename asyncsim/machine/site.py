@@ -6,6 +6,8 @@ from pathlib import PurePath
 from types import CodeType, CoroutineType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from asyncsim.trace.guest import told_name
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import FrameType
@@ -152,10 +154,10 @@ def _joined(lines: Sequence[_Known]) -> Site:
 
 
 def module_name(namespace: dict[str, Any]) -> str:
-    """Return the name under which a module can be imported, also where it runs as ``__main__``."""
+    """Return the name by which a module is told: under which it can be imported, also where it runs as ``__main__``."""
     spec = namespace.get("__spec__")
     name = namespace.get("__name__", "") if spec is None else spec.name
-    return name if isinstance(name, str) else ""
+    return told_name(name) if isinstance(name, str) else ""
 
 
 def shown_path(filename: str, module: str) -> str:

@@ -32,10 +32,15 @@ _LIBRARIES = frozenset((
 """An error that comes out of one of these is told at the line that called it."""
 
 
+def told_name(module: str) -> str:
+    """Return the name by which a module is told: ``kernels.ring`` for an installed exhibit, too."""
+    return module.removeprefix("asyncsim.") if f"{module}.".startswith("asyncsim.kernels.") else module
+
+
 @functools.cache
 def is_library(module: str) -> bool:
     """Say whether a module is Python's, ours, or of a package that is installed."""
-    root = module.partition(".")[0]
+    root = told_name(module).partition(".")[0]
     file = getattr(sys.modules.get(root), "__file__", None) or ""
     return root in _LIBRARIES or "site-packages" in file
 
@@ -60,7 +65,7 @@ def author_place(error: BaseException) -> tuple[str, int] | None:
     step = error.__traceback__
     while step is not None:
         frame = step.tb_frame
-        if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in _LIBRARIES:
+        if told_name(str(frame.f_globals.get("__name__", ""))).partition(".")[0] not in _LIBRARIES:
             place = (frame.f_code.co_filename, step.tb_lineno)
         step = step.tb_next
     return place

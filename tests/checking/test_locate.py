@@ -220,6 +220,7 @@ def test_shipped_packages_may_be_nested(monkeypatch, tmp_path):
     write(tmp_path / "nested_kernels" / "inner" / "deep.py")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(page, "SHIPPED", "nested_kernels")
+    monkeypatch.setattr(page, "PACKAGE", "nested_kernels")
     monkeypatch.setattr(page, "_FOLDER", tmp_path / "nested_kernels")
     assert list(all_kernels()) == ["inner.deep:one"]
     assert locate("inner.deep:one").ref == "nested_kernels.inner.deep:one"
@@ -248,7 +249,7 @@ def test_another_package_of_the_name_kernels_is_not_taken_for_ours(monkeypatch, 
 
 
 def test_a_missing_package_of_kernels_is_said(monkeypatch):
-    monkeypatch.setattr(page, "SHIPPED", "no_such_package_of_kernels")
+    monkeypatch.setattr(page, "PACKAGE", "no_such_package_of_kernels")
     with pytest.raises(MisuseError, match="leads to nothing"):
         locate("reduce_scatter:builtin")
 

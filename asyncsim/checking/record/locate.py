@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 SHIPPED = "kernels"
-"""The package of the kernels that come with asyncsim; it lies beside the package asyncsim."""
-_FOLDER = Path(__file__).resolve().parents[3] / SHIPPED
+"""What references to the kernels that come with asyncsim begin with, wherever these lie."""
+_INSIDE = Path(__file__).resolve().parents[2] / SHIPPED
+# Installed, they lie inside the package asyncsim, since another package has the name; in the repository beside it.
+PACKAGE, _FOLDER = (f"asyncsim.{SHIPPED}", _INSIDE) if _INSIDE.is_dir() else (SHIPPED, _INSIDE.parents[1] / SHIPPED)
 
 
 def locate(text: str) -> Kernel:
@@ -57,10 +59,10 @@ def all_kernels() -> dict[str, Kernel]:
     """Return every shipped kernel by its short name, ``reduce_scatter:builtin``; imports them all."""
     found: dict[str, Kernel] = {}
     for short in shipped_modules():
-        module = _import_shipped(short)
+        module = import_shipped(short)
         for name, kernel in kernels_of(module.__name__).items():
-            home = sys.modules[kernel.module]
-            borrowed = home is not module and any(value is kernel for value in vars(home).values())
+            home = kernel.namespace
+            borrowed = home is not vars(module) and any(value is kernel for value in home.values())
             if not borrowed:
                 found[f"{short}:{name}"] = kernel
     return found
@@ -68,7 +70,7 @@ def all_kernels() -> dict[str, Kernel]:
 
 def kernel_names(short: str) -> list[str]:
     """Return the names of the kernels in a shipped module, ``reduce_scatter``; imports that module only."""
-    return list(kernels_of(_import_shipped(short).__name__))
+    return list(kernels_of(import_shipped(short).__name__))
 
 
 def is_shipped(ref: str) -> bool:
@@ -80,7 +82,7 @@ def is_shipped(ref: str) -> bool:
     short, _, name = rest.partition(":")
     if package != SHIPPED or short not in shipped_modules():
         return False
-    return name in kernels_of(_import_shipped(short).__name__)
+    return name in kernels_of(import_shipped(short).__name__)
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -110,17 +112,22 @@ def _modules_in(folder: Path, prefix: str) -> Iterator[str]:
             yield from _modules_in(folder / info.name.removeprefix(prefix), f"{info.name}.")
 
 
-def _import_shipped(short: str) -> ModuleType:
-    """Import a module of the shipped package, and of no other that has its name."""
-    spec = importlib.util.find_spec(SHIPPED)
+def import_shipped(short: str) -> ModuleType:
+    """Import a module of the shipped package, ``reduce_scatter``, and of no other that has its name.
+
+    Raises:
+        MisuseError: another package hides it.
+
+    """
+    spec = importlib.util.find_spec(PACKAGE)
     places = [] if spec is None else [Path(place).resolve() for place in spec.submodule_search_locations or ()]
     if _FOLDER not in places:
         other = spec.origin if spec is not None and spec.origin else "nothing"
         raise MisuseError(
-            f"the name {SHIPPED!r} leads to {other}, which hides the kernels of asyncsim; "
+            f"the name {PACKAGE!r} leads to {other}, which hides the kernels of asyncsim; "
             f"run it elsewhere, or name a kernel by its file: file.py:name"
         )
-    return importlib.import_module(f"{SHIPPED}.{short}")
+    return importlib.import_module(f"{PACKAGE}.{short}")
 
 
 def _import(place: str) -> ModuleType:
@@ -128,7 +135,7 @@ def _import(place: str) -> ModuleType:
     shipped = shipped_modules()
     short = place.removeprefix(f"{SHIPPED}.")
     if short in shipped:
-        return _import_shipped(short)
+        return import_shipped(short)
     if not all(part.isidentifier() for part in place.split(".")):
         raise MisuseError(_no_module(place, shipped))
     try:
