@@ -7,7 +7,7 @@ an integer is one on that word.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,6 +53,10 @@ class Block:
     space: Space
     index: tuple[int, int, int]
     grid: tuple[int, int, int]
+    seen: list[tuple[int, np.dtype[Any], int] | None] | None = None
+    """In a round of a loop, what it read atomically: where, as what, and what; None: another access."""
+    rounds: dict[int, int] = field(default_factory=dict)
+    """How often a loop went round, by its line."""
     one_thread: bool = False
     """Whether what is done just now is inline assembly: of a thread, not of the block."""
     touched: bool = False
@@ -107,6 +111,10 @@ class Block:
             sem = _TELLS[sem]
         return sem, SCOPES[scope]
 
+    def _note(self, access: tuple[int, np.dtype[Any], int] | None) -> None:
+        if self.seen is not None:
+            self.seen.append(access)
+
     def load(self, addresses: Array, mask: Array, dtype: np.dtype[Any]) -> Array:
         """Load elements; where the mask is false there are zeros.
 
@@ -155,6 +163,7 @@ class Block:
 
     def _touch(self, size: int, *, shared: bool) -> None:
         """Take note of an access: of one thread to one element, or of all threads to a tile."""
+        self._note(None)
         if size > 1 or not shared:
             self.touched |= shared
         else:
@@ -212,7 +221,7 @@ class Block:
         *,
         used: bool,
     ) -> int:
-        """Change a word atomically, and return what it held; of no use: 0, which asks for nothing.
+        """Change a word atomically, and return what it held; of no use: 0, which asks for nothing. Adding 0 reads.
 
         Args:
             how: add, xchg, and, or, xor, min, max.
@@ -223,6 +232,9 @@ class Block:
             used: whether the kernel uses what comes back.
 
         """
+        if used and how in ("add", "or", "xor") and int(value) == 0:
+            return self.read(address, np.asarray(value).dtype, sem, scope)
+        self._note(None)
         place, word = self.word(address, np.asarray(value).dtype, f"atomic {how}")
         self.space.written.add(place.number)
         fetch, update = _FETCHES[how]
@@ -252,6 +264,7 @@ class Block:
         """
         if int(expected) == int(value):
             return self.read(address, np.asarray(value).dtype, sem, scope)
+        self._note(None)
         place, word = self.word(address, np.asarray(value).dtype, "atomic cas")
         self.space.written.add(place.number)
         order, region = self._order(sem, scope)
@@ -270,7 +283,9 @@ class Block:
         """
         _, word = self.word(address, dtype, "an atomic load")
         order, region = self._order(_SEES[sem], scope)
-        return int(blocking(self.rank.read(word, order=order, scope=region)))
+        value = int(blocking(self.rank.read(word, order=order, scope=region)))
+        self._note((address, dtype, value))
+        return value
 
     def await_word(
         self, address: int, dtype: np.dtype[Any], compare: str, number: int, sem: str, scope: str,

@@ -21,7 +21,7 @@ from asyncsim.frontends.triton.libraries import Library, interpreter, tl, torch
 from asyncsim.frontends.triton.lines import note_calls
 from asyncsim.frontends.triton.ptx import inline
 from asyncsim.frontends.triton.space import refused
-from asyncsim.frontends.triton.spins import SPIN, Spins, spin
+from asyncsim.frontends.triton.spins import ROUND, SPIN, Spins, count_round, spin
 from asyncsim.guest.host import blocking, hosted
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _rewrite_loops() -> None:
         ast.fix_missing_locations(tree)
         ast.increment_lineno(tree, self.def_file_lineno - 1)
         note_calls(tree, self.filename)
-        self.fn.__globals__.setdefault(SPIN, spin)
+        self.fn.__globals__.update({SPIN: spin, ROUND: count_round})
         return tree
 
     rewriter._transform_ast = transform_ours  # noqa: SLF001 - the one place where a kernel's source is changed

@@ -15,7 +15,8 @@ import numpy as np
 
 from asyncsim.frontends.triton.block import present_block
 from asyncsim.frontends.triton.boxes import boxes
-from asyncsim.frontends.triton.trial import Access, Trial, trying
+from asyncsim.frontends.triton.space import refused
+from asyncsim.frontends.triton.trial import Access, Trial, present_trial, trying
 from asyncsim.guest.host import blocking
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 Names = tuple[Any, ...]
 SPIN = "_asyncsim_spin"
+ROUND = "_asyncsim_round"
+_MOST_ROUNDS = 2_000
+"""Rounds of one loop of a block: one that goes on longer is taken to go on for ever."""
 
 
 class Spins(ast.NodeTransformer):
@@ -51,10 +55,10 @@ class Spins(ast.NodeTransformer):
             targets = [each.target] if isinstance(each, ast.AugAssign) else targets
             for target in targets:
                 if not isinstance(target, ast.Name):
-                    return node
+                    return _counted(node)
                 names += [target.id] * (target.id not in names)
         calls = any(isinstance(part, ast.Call) for part in ast.walk(node))
-        return self._call(node, names) if plain and calls and not node.orelse else node
+        return self._call(node, names) if plain and calls and not node.orelse else _counted(node)
 
     def _call(self, node: ast.While, names: list[str]) -> list[ast.stmt]:
         self._made += 1
@@ -81,6 +85,32 @@ class Spins(ast.NodeTransformer):
             for part in ast.walk(each) if each in (made[2], acting.body[-1]) else [each]:
                 ast.copy_location(part, node)
         return made
+
+
+def _counted(node: ast.While) -> ast.While:
+    """Let each round of a loop that is no spin be counted, so that one that goes on for ever is told."""
+    call = ast.parse(f"{ROUND}({node.lineno})").body[0]
+    for part in ast.walk(call):
+        ast.copy_location(part, node)
+    node.body = [call, *node.body]
+    return node
+
+
+def count_round(line: int) -> None:
+    """Count a round of a loop.
+
+    Args:
+        line: of the loop, in its function.
+
+    Raises:
+        RefusedError: it has gone on for too long.
+
+    """
+    block = present_block()
+    if block is not None and present_trial() is None:
+        block.rounds[line] = block.rounds.get(line, 0) + 1
+        if block.rounds[line] > _MOST_ROUNDS:
+            raise refused(f"a loop that still goes on after {_MOST_ROUNDS} rounds")
 
 
 def _joined(statements: list[ast.stmt]) -> list[ast.stmt]:
@@ -117,15 +147,31 @@ def spin(
 
     if begins:
         awaited = _await(block, turn, held=held)
-        return _plainly(test, body, body(*names)) if awaited is None else awaited
+        return _turns(block, test, body, body(*names)) if awaited is None else awaited
     first = _tried(block, lambda: test(*names))
     if first.accesses:
         awaited = _await(block, lambda: (names, test(*names))) if not _body_acts(block, body, names) else None
-        return _plainly(test, body, names) if awaited is None else names
+        return _turns(block, test, body, names) if awaited is None else names
     if not test(*names):
         return names
     awaited = _await(block, turn, held=held)
-    return _plainly(test, body, names) if awaited is None else awaited
+    return _turns(block, test, body, names) if awaited is None else awaited
+
+
+def _turns(block: Block, test: Callable[..., Any], body: Callable[..., Names], names: Names) -> Names:
+    """Run a loop as it is written; after a round that read one word and did nothing else, wait for another value."""
+    for _ in range(_MOST_ROUNDS):
+        seen: list[Any] = []
+        block.seen = seen
+        goes_on = test(*names)
+        after = body(*names) if goes_on else names
+        block.seen = None
+        if not goes_on:
+            return names
+        if len(seen) == 1 and seen[0] is not None and not names:
+            block.await_word(seen[0][0], seen[0][1], "!=", seen[0][2], "relaxed", "sys")
+        names = after
+    raise refused(f"a loop that is not a wait for one word, and still goes on after {_MOST_ROUNDS} rounds")
 
 
 def _plainly(test: Callable[..., Any], body: Callable[..., Names], names: Names) -> Names:

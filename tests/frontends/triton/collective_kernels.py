@@ -248,3 +248,29 @@ def two_nodes_meet(
             tell(near[first + each] + 1, epoch, "release", SCOPE)
     await_at_least(near[me] + 1, epoch)
     tl.store(out + i, tl.load(x[me] + i))
+
+
+@triton.jit
+def grid_meets(x, bar, out, BLOCK: tl.constexpr):
+    """Two blocks of a grid meet: what they add flips the top bit once both have come."""
+    block = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    tl.store(x + block * BLOCK + i, i + block)
+    old = tl.atomic_add(bar, tl.where(block == 0, 7, 1), sem="acq_rel", scope="gpu")
+    while ((old ^ tl.atomic_add(bar, 0, sem="acquire", scope="gpu")) & 8) == 0:
+        pass
+    tl.store(out + block * BLOCK + i, tl.load(x + (1 - block) * BLOCK + i))
+
+
+@triton.jit
+def goes_on_for_ever(words):
+    while (tl.atomic_add(words, 0, sem="acquire") + tl.atomic_add(words + 1, 0, sem="acquire")) != 2:
+        pass
+
+
+@triton.jit
+def counts_for_ever(words):
+    n = 0
+    while n < 5:
+        if n > 7:
+            n = tl.load(words)

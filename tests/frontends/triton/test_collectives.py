@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import asyncsim.frontends.triton as front
+from asyncsim import KernelError
 
 pytestmark = pytest.mark.skipif(not front.installed(), reason="needs torch and triton")
 if front.installed():
@@ -265,6 +266,28 @@ def test_a_broken_collective_is_refuted_by_the_kernels_line(name, how, ranks, li
     report = judged(name, how, ranks, calls=2 if how[0] in NEXT_CALL else 1)
     assert report.verdict == "REFUTED"
     assert any(each.startswith(line) for each in lines(report)), report.findings
+
+
+def test_a_loop_that_is_no_comparison_waits_for_another_value():
+    def step(host):
+        x, bar = host.empty(2 * B, "int32", "x"), host.words(1, name="bar")
+        out = torch.empty(2 * B, dtype=torch.int32)
+        kernels.grid_meets[(2,)](x, bar, out, BLOCK=B)
+        return out
+
+    right = np.concatenate([np.arange(B) + 1, np.arange(B)]).astype(np.int32)
+    report = front.judge(step, ranks=1, calls=1, golden=lambda _: [right])
+    assert report.verdict == "EXHAUSTED"
+    assert not report.findings
+
+
+@pytest.mark.parametrize("name", ["goes_on_for_ever", "counts_for_ever"])
+def test_a_loop_that_goes_on_for_ever_is_told_with_its_line(name):
+    def step(host):
+        getattr(kernels, name)[(1,)](host.words(2, name="words"))
+
+    with pytest.raises(KernelError, match=r"collective_kernels.py:\d+: a loop that .*still goes on after 2000 rounds"):
+        front.judge(step, ranks=1, calls=1)
 
 
 def judged(name, how, ranks, **given):
