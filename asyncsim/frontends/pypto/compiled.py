@@ -82,7 +82,9 @@ class Compiled:
         session = self._session
         run = Settings(session.scheduler, session.memory, session.seed)
         dispatched = Dispatched.of(launch, rehearse(launch), run)
+        session.serial = False
         ending = dispatched.run_once()
+        dispatched.serial = session.serial
         dispatched.note(session.dispatched)
         if ending != COMPLETE:
             raise StuckError(ending)

@@ -36,6 +36,10 @@ OUTSIDE = (
     "the operations depend on state outside the program, such as a global that the script changes: run once more on "
     "the same inputs, it did other ones than when it was dispatched. Pass what it goes by as an argument"
 )
+SERIAL = (
+    "the passes of pl.parallel were run one after the other in each rank, as those of pl.range; what they do to each "
+    "other when they run at once is not judged"
+)
 _NO_NOTE = "what this kernel says of when things land"
 """Puts and fences are PyPTO's ordinary words: it has none that land late."""
 
@@ -63,6 +67,7 @@ class Dispatched:
         times: how often the script dispatched it.
         unlike: how many of these dispatches did other operations, and are not judged: there were too many of them.
         streams: what the ranks did in the script's run.
+        serial: passes of a loop that may run at once were run one by one.
 
     """
 
@@ -75,6 +80,7 @@ class Dispatched:
     times: int = 1
     unlike: int = 0
     streams: Streams = ()
+    serial: bool = False
     _repeats: bool | None = None
 
     @classmethod
@@ -179,11 +185,9 @@ class Dispatched:
                 raise
             raise MisuseError(f"{self.name}: {OUTSIDE}; now it raises: {error}") from error
         if not repeats:
-            report.later_calls, report.proof = "", None
-            report.notes.append(OUTSIDE)
-            if not report.refuted:
-                report.verdict = SURVIVED
-                report.scope = "what was judged is not what was dispatched"
+            _doubt(report, OUTSIDE, "what was judged is not what was dispatched")
+        elif self.serial:
+            _doubt(report, SERIAL, "passes that run at once were not judged")
         return report
 
     def again(self, recorded: Trace | Token, *, calls: int, memory: str, seed: int) -> Replayed:
@@ -211,6 +215,14 @@ class Dispatched:
             tuple(_another(array, part, number, rng) for number, array in enumerate(arrays))
             for part, arrays in zip(self.launch.parts, self.inputs, strict=True)
         ]
+
+
+def _doubt(report: Report, note: str, scope: str) -> None:
+    """Prove nothing, and say why."""
+    report.later_calls, report.proof = "", None
+    report.notes.append(note)
+    if not report.refuted:
+        report.verdict, report.scope = SURVIVED, scope
 
 
 def _another(array: Array, part: Part, number: int, rng: np.random.Generator) -> Array:

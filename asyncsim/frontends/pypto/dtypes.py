@@ -20,7 +20,7 @@ class DType:
     """An element type: ``pl.FP32``.
 
     Args:
-        name: upstream's, as its messages write it.
+        name: upstream's; its messages write it small.
         numpy: the numpy dtype of the same bits.
 
     """
@@ -33,9 +33,10 @@ class DType:
         return self.numpy.itemsize
 
     def __str__(self) -> str:
-        return self.name
+        return self.name.lower()
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return f"pl.{self.name}"
 
 
 def _dtypes() -> dict[str, DType]:

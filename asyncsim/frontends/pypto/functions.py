@@ -15,7 +15,7 @@ from asyncsim.frontends.pypto.loops import Frame
 from asyncsim.frontends.pypto.names import check_names, check_runs
 from asyncsim.frontends.pypto.operation import unbound
 from asyncsim.frontends.pypto.parameters import bound_again, declared, one_by_one
-from asyncsim.frontends.pypto.refusals import NotWrittenError, nearest, refused
+from asyncsim.frontends.pypto.refusals import NotWrittenError, UnknownNameError, nearest, refused
 from asyncsim.frontends.pypto.values import LocalTensor, View, WindowTensor, type_of
 from asyncsim.guest.host import hosted, is_hosted, keep, present
 
@@ -284,6 +284,8 @@ class Jit:
     def __getattr__(self, name: str) -> Jit:
         """Turn to another kind."""
         kinds = {"incore": FunctionType.InCore.value, "inline": FunctionType.Inline.value, "host": HOST}
-        if name.startswith("__") or name not in kinds:
-            raise AttributeError(f"pl.jit has no {name!r}{nearest(name, kinds)}")
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name not in kinds:
+            raise UnknownNameError(f"pl.jit has no {name!r}{nearest(name, kinds)}")
         return Jit(self._session, kinds[name])

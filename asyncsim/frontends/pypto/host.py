@@ -61,7 +61,7 @@ class HostTensor:
     """
 
     __slots__ = ("array", "dtype", "original")
-    upstream_type = "TensorType"
+    upstream_type = "pl.Tensor"
 
     def __init__(self, array: Array, original: object = None) -> None:
         self.array = array

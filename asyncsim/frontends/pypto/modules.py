@@ -28,7 +28,7 @@ from asyncsim.frontends.pypto.loops import Frame, carry, count, inline
 from asyncsim.frontends.pypto.operation import Operation
 from asyncsim.frontends.pypto.refusals import UnknownNameError, nearest, refused
 from asyncsim.frontends.pypto.tiles import full, tile_operators
-from asyncsim.guest.host import present
+from asyncsim.guest.host import is_hosted, present
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +38,15 @@ if TYPE_CHECKING:
     from asyncsim.frontends.pypto.values import Buffer, View
 
 LANGUAGE, DISTRIBUTED_LANGUAGE = "pypto.language", "pypto.language.distributed"
+
+_AT_ONCE = "calls of one rank that run at once are not judged: call the kernel, which returns when it is done"
+UNSERVED = {
+    "submit": _AT_ONCE,
+    "manual_scope": _AT_ONCE,
+    "spmd": "use pl.range: its passes run one after the other",
+    "while_": "use pl.range, or a while of Python's",
+}
+"""What upstream has and this does not, with what would be right."""
 
 
 class Answering(ModuleType):
@@ -54,6 +63,8 @@ class Answering(ModuleType):
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - it always raises
         if name.startswith("__"):
             raise AttributeError(name)
+        if name in UNSERVED and self._short == "pl":
+            raise UnknownNameError(f"asyncsim does not serve pl.{name}; {UNSERVED[name]}")
         raise UnknownNameError(f"{self._short} has no {name!r}{nearest(name, self.__all__)}")
 
 
@@ -116,11 +127,18 @@ def _language(session: Session) -> dict[str, Any]:
         **tile_operators(),
     }
     loops = dict.fromkeys(("range", "unroll", "pipeline"), count)
+
+    def parallel(*bounds: Any, **options: Any) -> Any:  # noqa: ANN401 - as `count`
+        """Return the numbers of a loop whose passes may run at once: in a kernel, here they run one by one."""
+        session.serial = session.serial or is_hosted()
+        return count(*bounds, **options)
+
     array = {"create": lambda extent, dtype: full([extent], dtype, 0)}
     parts = {"tile": {**tensors, "create": tensors["create_tile"]}, "tensor": {**tensors, "create": core.create_tensor}}
     return {
         **tensors,
         **loops,
+        "parallel": parallel,
         **{part: Answering(f"{LANGUAGE}.{part}", f"pl.{part}", names, f"pl.{part}") for part, names in parts.items()},
         "array": Answering(f"{LANGUAGE}.array", "pl.array", array, "Small arrays of a kernel's own."),
         "yield_": carry,

@@ -32,6 +32,7 @@ class Session:
         widen: ``pld.tensor.reduce_scatter`` takes all four operators.
         dispatched: the programs, in the order in which they were dispatched first.
         host: the host call under way.
+        serial: a kernel has come to a loop whose passes may run at once, and that runs them one by one.
 
     """
 
@@ -43,6 +44,7 @@ class Session:
     widen: bool = False
     dispatched: list[Dispatched] = field(default_factory=list)
     host: HostCall | None = None
+    serial: bool = False
     folders: list[Path] = field(default_factory=list)
 
     def folder(self) -> Path:

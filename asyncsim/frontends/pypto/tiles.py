@@ -77,14 +77,21 @@ def binary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
                 raise refused(f"{name} expects tiles or scalars; got {type_of(operand)}", TypeError)
         tiles = [operand for operand in (a, b) if isinstance(operand, np.ndarray)]
         if not tiles:
-            return function(a, b).item()
+            return function(*(x if isinstance(x, _SCALARS) else int(x.__index__()) for x in (a, b))).item()
         if len(tiles) == _MATRIX and tiles[0].dtype != tiles[1].dtype:
             raise refused(f"{name} takes tiles of one dtype, got {tiles[0].dtype} and {tiles[1].dtype}; use pl.cast")
+        if len(tiles) == _MATRIX and not _fit(tiles[0].shape, tiles[1].shape):
+            raise refused(f"{name} takes tiles of one shape, got {list(tiles[0].shape)} and {list(tiles[1].shape)}")
         with np.errstate(all="ignore"):  # an overflow is a result here, as on the hardware
             a, b = (x if isinstance(x, np.ndarray) else np.asarray(x).astype(tiles[0].dtype) for x in (a, b))
             return function(a, b).astype(tiles[0].dtype, copy=False)
 
     return combine
+
+
+def _fit(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Say whether two shapes are one, or differ by extents of 1."""
+    return len(one) == len(other) and all(a == b or 1 in {a, b} for a, b in zip(one, other, strict=True))
 
 
 def unary(name: str, function: Callable[[Any], Any]) -> Callable[..., Any]:

@@ -269,17 +269,17 @@ class CommCtx:
     rank: Rank
 
 
-def type_of(value: object) -> str:
-    """Return what upstream's messages call the type of a value."""
-    if isinstance(value, WindowTensor | View):
-        return "DistributedTensorType"
-    if isinstance(value, LocalTensor):
-        return "TensorType"
-    if isinstance(value, np.ndarray):
-        return "TileType"
+def type_of(value: Any) -> str:  # noqa: ANN401 - whatever the author passes
+    """Return what upstream's messages call the type of a value: ``pl.Tensor[[1, 8], pl.FP32]``."""
     if isinstance(value, bool | int | float | np.generic):
         return "ScalarType"
-    return str(getattr(value, "upstream_type", type(value).__name__))
+    if isinstance(value, WindowTensor | View):
+        kind = "pld.DistributedTensor"
+    elif isinstance(value, np.ndarray):
+        return f"pl.Tile[{list(value.shape)}, {dtype_for(value.dtype, 'a tile')!r}]"
+    else:
+        kind = "pl.Tensor" if isinstance(value, LocalTensor) else getattr(value, "upstream_type", "")
+    return f"{kind}[{list(value.shape)}, {value.dtype!r}]" if kind else type(value).__name__
 
 
 def window_of(name: str, target: object, what: str = " target") -> WindowTensor:

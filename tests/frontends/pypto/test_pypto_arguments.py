@@ -38,9 +38,17 @@ FITTING = {
 OTHERS = [
     ("x", lambda d: d.pl.Tensor[[1, 5], d.pl.FP32], "kernel: parameter x takes shape [1, 5], got [1, 4]"),
     ("x", lambda d: d.pl.Tensor[[4], d.pl.FP32], "kernel: parameter x takes shape [4], got [1, 4]"),
-    ("y", lambda d: d.pl.Out[d.pl.Tensor[[1, 4], d.pl.INT8]], "kernel: parameter y takes dtype INT8, got FP32"),
-    ("data", lambda d: d.pl.Scalar[d.pl.INT32], "kernel: parameter data takes a Scalar, got DistributedTensorType"),
-    ("x", lambda d: d.pld.DistributedTensor, "kernel: parameter x takes a DistributedTensor, got TensorType"),
+    ("y", lambda d: d.pl.Out[d.pl.Tensor[[1, 4], d.pl.INT8]], "kernel: parameter y takes dtype int8, got fp32"),
+    (
+        "data",
+        lambda d: d.pl.Scalar[d.pl.INT32],
+        "kernel: parameter data takes a Scalar, got pld.DistributedTensor[[2, 4], pl.FP32]",
+    ),
+    (
+        "x",
+        lambda d: d.pld.DistributedTensor,
+        "kernel: parameter x takes a DistributedTensor, got pl.Tensor[[1, 4], pl.FP32]",
+    ),
     (
         "signal",
         lambda d: d.pld.DistributedTensor[[d.pl.dynamic("NR"), d.pl.dynamic("NR")]],
@@ -131,7 +139,7 @@ def test_arithmetic_of_scalars_gives_numbers_of_python(d):
     assert pl.add(np.ones(2, np.float16), 1).dtype == np.float16
     assert pl.cast(np.full(1, 2.7, np.float32), pl.INT32).tolist() == [2]
     assert pl.cast(2.7, target_type=pl.INT8) == 2
-    assert [pl.FP32.get_byte(), pl.BF16.get_byte(), pl.INDEX.get_byte(), str(pl.INT8)] == [4, 2, 8, "INT8"]
+    assert [pl.FP32.get_byte(), pl.BF16.get_byte(), pl.INDEX.get_byte(), str(pl.INT8)] == [4, 2, 8, "int8"]
 
 
 HOSTS = [

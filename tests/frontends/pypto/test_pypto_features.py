@@ -62,3 +62,51 @@ def test_of_a_script_that_fails_in_every_schedule_it_is_said_that_order_is_not_t
     assert result.exit_code == 1
     assert "the script failed, and every schedule of host gives the results that it saw" in result.output
     assert "the script failed" not in run("pypto", str(script), "--broken").output
+
+
+def test_passes_that_may_run_at_once_are_not_proved(tmp_path):
+    script = tmp_path / "parallel.py"
+    text = (SCRIPTS / "19_reading_cells.py").read_text("utf-8")
+    script.write_text(text.replace("for src in pl.range(NR)", "for src in pl.parallel(NR)"), "utf-8")
+    result = run("pypto", str(script))
+    assert result.exit_code == 0
+    assert "SURVIVED" in result.output
+    assert "the passes of pl.parallel were run one after the other" in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ("pl.submit(y)", "asyncsim does not serve pl.submit; calls of one rank that run at once are not judged"),
+        ("pl.Role.Helper", "Role has no 'Helper'; it has Orchestrator, SubWorker, Worker"),
+        ("pl.jit.inkore(y)", "pl.jit has no 'inkore'; did you mean 'incore'?"),
+        ("y[0, 0:NR:2]", "a tensor takes slices without a step, got 2"),
+        ("y[0, 9]", "subscripts leave dimension 1 of a tensor of shape [2, 2]: 9 to 10"),
+        ("y[0, 0, 0]", "a tensor of shape [2, 2] takes at most 2 subscripts, got 3"),
+        (
+            "pl.add(pl.full([1, 2], pl.FP32, 0), pl.full([1, 3], pl.FP32, 0))",
+            "tiles of one shape, got [1, 2] and [1, 3]",
+        ),
+        ("pl.reshape(pl.full([1, 2], pl.FP32, 0), [3])", "[1, 2] to [3]: they differ in the number of elements"),
+        ("pl.transpose(pl.full([1, 2], pl.FP32, 0), 0, 5)", "pl.transpose: "),
+        ("pl.matmul(pl.full([1, 2], pl.FP32, 0), 1)", "pl.matmul expects a tile; got ScalarType"),
+        ("pl.matmul(*[pl.full([1, 2], pl.FP32, 0)] * 2)", "pl.matmul takes tiles [M, K] and [K, N] of one dtype"),
+        ("pl.exp('x')", "pl.exp expects a tile or a scalar; got str"),
+        ("pl.load(y, [0, 0], [1, 1], [2, 1])", "pl.load valid_shape [2, 1] must be within the shape [1, 1]"),
+        ("pl.dynamic('K') * 1.5", "K * 1.5: an extent is computed from integers and extents"),
+        ("pl.load(y, [0, 0], [1, pl.dynamic('K')])", "pl.load shape holds K, which only annotations know"),
+        ("list(pl.range(pl.dynamic('K') + 1))", "K + 1 is not known here"),
+        ("pl.range(2, init_values=y)", "pl.range takes init_values as a tuple"),
+        ("[pl.yield_(1) for _, (a, b) in pl.range(2, init_values=(1, 2))]", "hands on 1; hand on as many"),
+        ("pld.tensor.barrier(signal[0:1, :])", "pld.tensor.barrier takes whole windows, and got a part of one"),
+    ],
+)
+def test_what_is_wrong_is_refused_with_its_line(wrong, words, tmp_path):
+    script = tmp_path / "wrong.py"
+    text = (SCRIPTS / "19_reading_cells.py").read_text("utf-8")
+    script.write_text(text.replace("    early = pl.read", f"    {wrong}\n    early = pl.read"), "utf-8")
+    result = run("pypto", str(script))
+    assert result.exit_code == 2, result.output
+    assert words in result.stderr
+    line = script.read_text("utf-8").splitlines().index(f"    {wrong}") + 1
+    assert f"wrong.py:{line}: " in result.stderr

@@ -141,12 +141,12 @@ WRONG = [
     ),
     Wrong(
         "a reduce-scatter of a plain tensor",
-        "pld.tensor.reduce_scatter expects a DistributedTensor target (window-bound); got TensorType",
+        "pld.tensor.reduce_scatter expects a DistributedTensor target (window-bound); got pl.Tensor[[3, 4], pl.FP32]",
         "pld.tensor.reduce_scatter(x, signal)  # here",
     ),
     Wrong(
         "a signal of floating numbers",
-        "pld.tensor.reduce_scatter signal must have INT32 element type, got dtype FP32",
+        "pld.tensor.reduce_scatter signal must have INT32 element type, got dtype fp32",
         "pld.tensor.reduce_scatter(data, signal)  # here",
         host=_host("[NR, 1], dtype=pl.INT32", "[NR, 1], dtype=pl.FP32"),
         signal="pld.DistributedTensor[[NR, 1], pl.FP32]",
@@ -192,7 +192,7 @@ WRONG = [
     ),
     Wrong(
         "the context of a plain tensor",
-        "pld.system.get_comm_ctx expects a DistributedTensor (window-bound), got TensorType",
+        "pld.system.get_comm_ctx expects a DistributedTensor (window-bound), got pl.Tensor[[3, 4], pl.FP32]",
         "pld.get_comm_ctx(x)  # here",
     ),
     # What upstream leaves unchecked, or Python says in its own words.
@@ -247,7 +247,7 @@ WRONG = [
     # What the host function gets wrong.
     Wrong(
         "a window larger than its buffer",
-        "pld.window of shape [3, 8] and FP32 takes 96 bytes; the buffer has 48, allocated at wrong.py:28",
+        "pld.window of shape [3, 8] and fp32 takes 96 bytes; the buffer has 48, allocated at wrong.py:28",
         host=_host(
             "data = pld.window(data_buf, [NR, SIZE], dtype=pl.FP32)",
             "data = pld.window(data_buf, [NR, 2 * SIZE], dtype=pl.FP32)  # here",
@@ -260,12 +260,12 @@ WRONG = [
     ),
     Wrong(
         "a window of another dtype than the kernel's parameter",
-        "kernel: parameter data takes dtype FP32, got INT32",
+        "kernel: parameter data takes dtype fp32, got int32",
         host=_host("[NR, SIZE], dtype=pl.FP32", "[NR, SIZE], dtype=pl.INT32").replace("device=r)", "device=r)  # here"),
     ),
     Wrong(
         "an input of another dtype than the host's parameter",
-        "host: parameter x takes dtype FP32, got INT32",
+        "host: parameter x takes dtype fp32, got int32",
         dtype="np.int32",
         compiles="  # here",
     ),
