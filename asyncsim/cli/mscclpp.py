@@ -143,8 +143,8 @@ def _audit(judged: Judged, models: Sequence[str]) -> None:
     found = list(superfluous(judged, memory=models))
     many = count_text(len(found), "place") if found else "nothing"
     click.echo(f"\nguards nothing, each taken by itself: {many}")
-    for each in found:
-        click.echo(f"  {each.edit.text}; saves {count_text(each.operations, 'operation')} a call")
+    for edit, saved in found:
+        click.echo(f"  {edit.text}; saves {count_text(saved, 'operation')} a call")
 
 
 def _text(judged: Judged) -> str:

@@ -1,12 +1,9 @@
-"""Execution plans of MSCCL++: judged as the executor runs them.
+"""Execution plans of MSCCL++: judged as the executor runs them; nothing of MSCCL++ is needed.
 
-    from asyncsim.frontends import mscclpp
+from asyncsim.frontends import mscclpp
 
-    plan = mscclpp.load_plan("allreduce.json")
-    judged = mscclpp.judge(mscclpp.Launches((plan, plan)))
-    print(judged.verdict)
-
-A plan is the JSON that MSCCL++'s DSL prints. Nothing of MSCCL++ is needed.
+plan = mscclpp.load_plan("allreduce.json")
+print(mscclpp.judge(mscclpp.Launches((plan, plan))).verdict)
 """
 
 from asyncsim.frontends.mscclpp.judging import Judged, judge

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.checking.verdict.check import check
-from asyncsim.frontends.mscclpp.pairing import Remark, relied_on, remarks
+from asyncsim.frontends.mscclpp.pairing import Remark, remarks
 from asyncsim.trace.finding import NEXT_CALL, SAME_CALL, VERDICTS
 
 if TYPE_CHECKING:
@@ -22,20 +22,13 @@ MODELS = ("sc", "gpu")
 """The memory models of an executor whose threads are a GPU's."""
 SHRINKING = 2000
 """How many steps it may cost to shrink a witness: a report names the plan's operations, and needs no short run."""
-_PLACE = re.compile(r"gpu (\d+), thread block (\d+), op (\d+)(?:\.(\d+))?")
+_PLACE = re.compile(r"launch (\d+).*?gpu (\d+), thread block (\d+), op (\d+)(?:\.(\d+))?")
 _LAUNCH = re.compile(r"launch (\d+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Launches of plans, judged.
-
-    Args:
-        launches: what was judged.
-        reports: under each memory model, up to the first that refutes.
-        remarks: what was known before anything ran.
-
-    """
+    """Launches of plans, the reports up to the first model that refutes, and what was known before anything ran."""
 
     launches: Launches
     reports: tuple[Report, ...]
@@ -59,17 +52,12 @@ class Judged:
 
     def operations(self, finding: Finding) -> list[tuple[Plan, Operation]]:
         """Return the plan's operations that a finding is about, each with its plan, in the order of its sides."""
-        found = dict.fromkeys(filter(None, (side_operation(self.launches, side) for side in finding.sides)))
-        return list(found)
+        return list(dict.fromkeys(filter(None, (_operation(self.launches, side) for side in finding.sides))))
 
 
 def judge(
-    launches: Launches,
-    *,
-    memory: Sequence[str] = MODELS,
-    shrinking: int = SHRINKING,
-    **options: Any,  # noqa: ANN401 - as `check` takes them
-) -> Judged:
+    launches: Launches, *, memory: Sequence[str] = MODELS, shrinking: int = SHRINKING, **options: Any  # noqa: ANN401
+) -> Judged:  # fmt: skip
     """Judge launches of plans under memory models; the first that refutes ends it.
 
     Args:
@@ -83,49 +71,36 @@ def judge(
 
     """
     kernel = launches.kernel()
-    told: dict[Remark, None] = {}
-    for plan in dict.fromkeys(launches.plans):
-        for remark in (*remarks(plan, launches.rounds(plan)), *relied_on(plan)):
-            told[remark] = None
+    known = (remark for plan in launches.plans for remark in remarks(plan, launches.rounds(plan)))
     reports: list[Report] = []
     for model in memory:
         report = check(kernel, ranks=launches.plans[0].ranks, calls=1, memory=model, shrinking=shrinking, **options)
-        reports.append(_of_launches(report))
+        report.later_calls = ""  # all launches are one call of the kernel
+        report.notes = [note for note in report.notes if not note.startswith("what this kernel says of when things")]
+        report.findings = [_scoped(finding) for finding in report.findings]
+        reports.append(report)
         if report.refuted or report.interrupted:
             break
-    return Judged(launches, tuple(reports), tuple(told))
-
-
-def _of_launches(report: Report) -> Report:
-    """Return a report that speaks of launches, each of which is a call of the plan's."""
-    report.later_calls = ""  # all launches are one call of the kernel
-    report.notes = [note for note in report.notes if not note.startswith("what this kernel says of when things land")]
-    report.findings = [_scoped(finding) for finding in report.findings]
-    return report
+    return Judged(launches, tuple(reports), tuple(dict.fromkeys(known)))
 
 
 def _scoped(finding: Finding) -> Finding:
-    numbers = {found[1] for side in finding.sides if (found := _LAUNCH.search(side.phase))}
+    """Return a finding that speaks of launches, each of which is a call of the plan's."""
     if finding.scope is None or len(finding.sides) < 2:  # noqa: PLR2004 - a pair
         return finding
-    return replace(finding, scope=SAME_CALL if len(numbers) < 2 else NEXT_CALL)  # noqa: PLR2004 - as above
+    numbers = {found[1] for side in finding.sides if (found := _LAUNCH.search(side.phase))}
+    return replace(finding, scope=NEXT_CALL if len(numbers) > 1 else SAME_CALL)
 
 
-def side_operation(launches: Launches, side: Side) -> tuple[Plan, Operation] | None:
-    """Return the plan's operation that a side of a finding is, with its plan; None: it is the caller's.
-
-    Args:
-        launches: that were judged.
-        side: of a finding.
-
-    """
-    place, launch = _PLACE.search(side.phase), _LAUNCH.search(side.phase)
-    if place is None or launch is None:
+def _operation(launches: Launches, side: Side) -> tuple[Plan, Operation] | None:
+    """Return the plan's operation that a side of a finding is, with its plan; None: it is the caller's."""
+    place = _PLACE.search(side.phase)
+    if place is None:
         return None
-    gpu, block, index = map(int, place.group(1, 2, 3))
-    plan = launches.plans[int(launch[1]) - 1]
+    launch, gpu, block, index = map(int, place.group(1, 2, 3, 4))
+    plan = launches.plans[launch - 1]
     op = plan.gpus[gpu].blocks[block][index]
-    return plan, op if place[4] is None else op.body[int(place[4])]
+    return plan, op if place[5] is None else op.body[int(place[5])]
 
 
 def neighbours(plan: Plan, op: Operation) -> Iterator[tuple[bool, Operation]]:
@@ -136,8 +111,7 @@ def neighbours(plan: Plan, op: Operation) -> Iterator[tuple[bool, Operation]]:
         op: the operation.
 
     """
-    listed = plan.gpus[op.gpu].blocks[op.block]
-    at = op.index
+    listed, at = plan.gpus[op.gpu].blocks[op.block], op.index
     if op.inside >= 0:
         listed, at = listed[op.index].body, op.inside
     for number in range(max(at - 1, 0), min(at + 2, len(listed))):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from asyncsim.frontends.mscclpp.plan import INPUT, MEMORY, OUTPUT, PACKETS, PLAIN, PORT, SCRATCH, Operation, flat
+from asyncsim.frontends.mscclpp.plan import INPUT, MEMORY, OUTPUT, PACKETS, PORT, SCRATCH, Operation, flat
 from asyncsim.trace.declare import Declaration, Signal, Window
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ MOST_ROUNDS = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Context:
-    """What the executor sets up for a plan and a pair of buffers, once: counters, channels, scratch.
+    """What the executor sets up once for a plan and a pair of buffers: counters, channels, scratch.
 
     Args:
         plan: whose.
@@ -42,41 +42,30 @@ class Context:
     chunk_bytes: int | None
 
     def place(self, rank: int, buffer: str) -> tuple[str, int]:
-        """Return the window of a rank's buffer, and the chunk of it at which the buffer begins.
+        """Return the window of a buffer, and the chunk of it at which the buffer begins.
 
         Args:
-            rank: whose buffer.
-            buffer: `INPUT`, `OUTPUT` or `SCRATCH`.
+            rank: whose.
+            buffer: which.
 
         """
-        plan = self.plan
         if buffer == SCRATCH:
-            return f"scratch{'' if plan.reuse else self.suffix}", 0
-        if not plan.in_place:
+            return f"scratch{'' if self.plan.reuse else self.suffix}", 0
+        if not self.plan.in_place:
             return ("input" if buffer == INPUT else "output") + self.suffix, 0
-        chunks = plan.gpus[rank].chunks
-        inside = (
-            plan.collective == "allgather" and buffer == INPUT,
-            plan.collective == "reducescatter" and buffer == OUTPUT,
-        )
-        return f"data{self.suffix}", rank * chunks[buffer] if any(inside) else 0
+        inside = (self.plan.collective, buffer) in {("allgather", INPUT), ("reducescatter", OUTPUT)}
+        return f"data{self.suffix}", rank * self.plan.gpus[rank].chunks[buffer] if inside else 0
 
     def rounds(self, pipeline: Operation) -> int:
         """Return how many rounds of a pipeline are run."""
         if self.chunk_bytes is None:
             return 2
-        return max(1, min(math.ceil(pipeline.chunks * self.chunk_bytes / pipeline.unit), MOST_ROUNDS))
+        return max(1, min(-(-pipeline.chunks * self.chunk_bytes // pipeline.unit), MOST_ROUNDS))
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some rows and columns that one thread moves at once.
-
-    Args:
-        start, stop, step: rows, from the beginning of the span.
-        columns: from which to which.
-
-    """
+    """Rows of a span, counted from its beginning, and columns, that one thread moves at once."""
 
     start: int
     stop: int
@@ -85,12 +74,7 @@ class Piece:
 
 
 class Layout:
-    """The windows and signals of a kernel that launches plans, and where everything lies in them.
-
-    Args:
-        contexts: of the plans.
-
-    """
+    """The windows and signals of a kernel that launches plans, and where everything lies in them."""
 
     def __init__(self, contexts: Sequence[Context]) -> None:
         self.contexts = contexts
@@ -99,13 +83,12 @@ class Layout:
             (plan.file, gpu.id, number): 2 if plan.fifos is None and needs_two_threads(listed) else 1
             for plan in plans for gpu in plan.gpus for number, listed in gpu.blocks.items()
         }  # fmt: skip
-        operations = [op for plan in plans for op in plan.operations()]
+        operations = [op for plan in plans if plan.fifos is None for op in plan.operations(pipelines=True)]
         two = max(self.lanes.values(), default=1) > 1
         self.parts = math.lcm(*(op.slice_of[1] for op in operations if op.is_packets), 1)
         slices = math.lcm(self.parts, *(op.slice_of[1] for op in operations))
-        rounds = math.lcm(
-            *(context.rounds(op) for context in contexts for op in context.plan.operations() if op.body), 1
-        )
+        loops = ((context, op) for context in contexts for op in context.plan.operations(pipelines=True) if op.body)
+        rounds = math.lcm(*(context.rounds(op) for context, op in loops), 1)
         self.rows = slices * rounds * (3 if two else 1)  # odd: a chunk further on, another thread moves the same row
         self.columns = 2 if two and any(op.is_packets for op in operations) else 1
 
@@ -128,23 +111,23 @@ class Layout:
             rows = chunks * self.rows * (2 if scratch else 1)
             made.append(Window(name, (rows, 2), np.int32))
             if scratch:
-                packets = "packets" + name.removeprefix("scratch")
-                made.append(Window(packets, (rows, 2), np.int32))
-                made.append(Signal(f"flags{name.removeprefix('scratch')}", (chunks * 2 * self.parts * self.columns,)))
+                made.append(Window(name.replace("scratch", "packets"), (rows, 2), np.int32))
+                made.append(Signal(name.replace("scratch", "flags"), (chunks * 2 * self.parts * self.columns,)))
         for context in self.contexts:
-            gpus = context.plan.gpus
-            if (fifos := context.plan.fifos) is not None:
+            gpus, fifos = context.plan.gpus, context.plan.fifos
+            if fifos is not None:
                 ends = len(gpus) * fifos.channels
                 made.append(Window(f"fifo{context.suffix}", (ends * fifos.slots * fifos.most * self.rows, 2), np.int32))
-                made += [Signal(name + context.suffix, (ends,)) for name in ("tail", "head")]
-                blocks = max(number for gpu in gpus for number in gpu.blocks) + 1
-                made.append(Signal(f"done{context.suffix}", (blocks,)))
-                continue
-            for kind in (MEMORY, PORT):
-                most = max(len(gpu.peers[kind]) for gpu in gpus)
-                names = [kind] if kind == MEMORY else [kind, "fifo", "flushed"]
-                made += [Signal(name + context.suffix, (most,)) for name in names]
-            made.append(Signal(f"semaphore{context.suffix}", (max(len(gpu.semaphores) for gpu in gpus),)))
+                sizes = {
+                    "tail": ends,
+                    "head": ends,
+                    "done": max((n for gpu in gpus for n in gpu.blocks), default=0) + 1,
+                }
+            else:
+                memory, port = (max(len(gpu.peers[kind]) for gpu in gpus) for kind in (MEMORY, PORT))
+                sizes = {MEMORY: memory, **dict.fromkeys((PORT, "fifo", "flushed"), port)}
+                sizes["semaphore"] = max(len(gpu.semaphores) for gpu in gpus)
+            made += [Signal(name + context.suffix, (size,)) for name, size in sizes.items()]
         return made
 
     def start(self, context: Context, rank: int, buffer: str, index: int, half: int) -> tuple[str, int]:
@@ -153,7 +136,7 @@ class Layout:
         Args:
             context: of the plan.
             rank: whose buffer.
-            buffer: `INPUT`, `OUTPUT` or `SCRATCH`.
+            buffer: which.
             index: of the chunk.
             half: of the scratch, 0 or 1.
 
@@ -168,24 +151,21 @@ class Layout:
 
         Args:
             op: moves data.
-            lane: the thread: 0 or 1; of one thread that stands for all, 0 of 1.
-            lanes: how many threads there are.
+            lane: the thread.
+            lanes: of so many.
             unit: the rows of a round of a pipeline, and the round; None: it stands in none.
 
         """
         number, parts = op.slice_of
-        share = self.rows // parts
-        size = (op.sources or op.targets)[0].size
-        whole = [(0, size * self.rows)] if parts == 1 else [
-            (chunk * self.rows + number * share, chunk * self.rows + (number + 1) * share) for chunk in range(size)
-        ]  # fmt: skip
-        for start, stop in whole:
-            if unit is not None and not op.is_packets:
-                start, stop = start + unit[0] * unit[1], min(stop, start + unit[0] * (unit[1] + 1))  # noqa: PLW2901
+        share, size = self.rows // parts, op.targets[0].size
+        starts = [chunk * self.rows + number * share for chunk in range(size)]
+        for start, stop in [(0, size * self.rows)] if parts == 1 else [(start, start + share) for start in starts]:
             if op.is_packets:
                 yield Piece(start, stop, 1, (lane, lane + 1) if lanes > 1 else (0, 2))
-            elif start + lane < stop:
-                yield Piece(start + lane, stop, lanes, (0, 2))
+                continue
+            low, high = (start, stop) if unit is None else (start + unit[0] * unit[1], start + unit[0] * (unit[1] + 1))
+            if low + lane < min(stop, high):
+                yield Piece(low + lane, min(stop, high), lanes, (0, 2))
 
     def flags(self, first: int, piece: Piece) -> Iterator[tuple[int, int, int, tuple[int, int]]]:
         """Yield the packets of a piece: the number of their cell, their rows from the piece's first, their columns.
@@ -195,17 +175,11 @@ class Layout:
             piece: of an operation on packets.
 
         """
-        size = self.rows // self.parts
-        columns = [piece.columns] if self.columns == 1 else [(c, c + 1) for c in range(*piece.columns)]
+        size, left = self.rows // self.parts, piece.columns[0]
         for row in range(piece.start, piece.stop, size):
-            for low, high in columns:
+            for low, high in [piece.columns] if self.columns == 1 else [(c, c + 1) for c in range(*piece.columns)]:
                 cell = (first + row) // size * self.columns + (low if self.columns > 1 else 0)
-                yield (
-                    cell,
-                    row - piece.start,
-                    row - piece.start + size,
-                    (low - piece.columns[0], high - piece.columns[0]),
-                )
+                yield cell, row - piece.start, row - piece.start + size, (low - left, high - left)
 
 
 def needs_two_threads(listed: Sequence[Operation]) -> bool:
@@ -213,14 +187,10 @@ def needs_two_threads(listed: Sequence[Operation]) -> bool:
 
     Between two operations at which the threads of a block meet: single threads signal or wait while all of them move
     data; some operations are on words, some on packets; or the same data is moved from another beginning.
-
-    Args:
-        listed: the operations of the block.
-
     """
     segment: list[Operation] = []
     for op in flat(listed):
-        if op.name in ("nop", "barrier"):
+        if op.row.does == "m":
             segment = []
             continue
         if any(_differ(earlier, op) for earlier in segment):
@@ -230,27 +200,20 @@ def needs_two_threads(listed: Sequence[Operation]) -> bool:
 
 
 def _differ(one: Operation, other: Operation) -> bool:
-    if not (one.is_data or other.is_data):
-        return False
-    if one.is_data != other.is_data:
-        return True
+    if not (one.is_data and other.is_data):
+        return one.is_data != other.is_data
     return any(
         (first_writes or second_writes) and _overlap(first, first_kind, second, second_kind)
         and (one.is_packets != other.is_packets or first.index != second.index or one.slice_of != other.slice_of)
-        for first, first_kind, first_writes in _accesses(one) for second, second_kind, second_writes in _accesses(other)
+        for first, first_kind, first_writes in one.accesses() for second, second_kind, second_writes in other.accesses()
     )  # fmt: skip
-
-
-def _accesses(op: Operation) -> Iterator[tuple[Span, str, bool]]:
-    yield from ((span, kind, False) for span, kind in zip(op.sources, op.source_kinds(), strict=True))
-    yield from ((span, kind, True) for span, kind in zip(op.targets, op.target_kinds(), strict=True))
 
 
 def _overlap(first: Span, first_kind: str, second: Span, second_kind: str) -> bool:
     """Say whether two spans may share memory; input and output may be the same."""
     if first_kind != second_kind or (first.buffer == SCRATCH) != (second.buffer == SCRATCH):
         return False
-    if not set(first.group or (first.rank,)) & set(second.group or (second.rank,)):
+    if not set(first.ranks) & set(second.ranks):
         return False
     apart = first.index + first.size <= second.index or second.index + second.size <= first.index
     return first.buffer != second.buffer or not apart
@@ -258,15 +221,14 @@ def _overlap(first: Span, first_kind: str, second: Span, second_kind: str) -> bo
 
 def mixed_scratch(plan: Plan) -> tuple[Operation, Operation] | None:
     """Return two operations of which one has plain data where the other has packets, whose places are doubled."""
-    held: dict[str, list[tuple[int, int, int, Operation]]] = {PLAIN: [], PACKETS: []}
-    for op in plan.operations(pipelines=False):
-        for span, kind, _ in _accesses(op):
-            if span.buffer == SCRATCH:
-                double = 2 if kind == PACKETS else 1
-                for rank in span.group or (span.rank,):
-                    held[kind].append((rank, span.index * double, (span.index + span.size) * double, op))
-    for rank, low, high, op in held[PLAIN]:
-        for other, start, stop, second in held[PACKETS]:
-            if rank == other and low < stop and start < high:
-                return op, second
-    return None
+    held: dict[bool, list[tuple[int, int, int, Operation]]] = {False: [], True: []}
+    for op in plan.operations():
+        for span, kind, _ in op.accesses():
+            double = 1 + (kind == PACKETS)
+            for rank in span.ranks if span.buffer == SCRATCH else ():
+                held[kind == PACKETS].append((rank, span.index * double, (span.index + span.size) * double, op))
+    pairs = ((one, other) for one in held[False] for other in held[True])
+    return next((
+        (op, second) for (rank, low, high, op), (other, start, stop, second) in pairs
+        if rank == other and low < stop and start < high
+    ), None)  # fmt: skip

@@ -9,6 +9,7 @@ Source: the XML of msccl-tools, and the interpreter of MSCCL.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -28,7 +29,33 @@ STEPS = {
     "rrcs": "receive, reduce, copy, send", "rrs": "receive, reduce, send", "cpy": "copy",
     "re": "reduce", "nop": "nothing",
 }  # fmt: skip
-_COLLECTIVES = {"reduce_scatter": "reducescatter"}
+_MOST = 1 << 20
+"""Larger numbers of chunks and channels are no algorithm's."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """An element of the XML, and where it stands."""
+
+    element: ET.Element
+    file: str
+    where: str
+
+    def fail(self, text: str) -> MisuseError:
+        return MisuseError(f"{self.file}: {self.where}: {text}")
+
+    def numbers(self, key: str, default: int | None = None, least: int = 0) -> list[int]:
+        text = self.element.get(key, "" if default is None else str(default))
+        try:
+            found = [int(part) for part in text.split(",")]
+        except ValueError:
+            raise self.fail(f"{key}={text!r} is no integer") from None
+        if not least <= min(found) <= max(found) < _MOST:
+            raise self.fail(f"{key}={text!r}; it is at least {least}, and less than {_MOST}")
+        return found
+
+    def number(self, key: str, default: int | None = None, least: int = 0) -> int:
+        return self.numbers(key, default, least)[0]
 
 
 def parse_algorithm(text: str, file: str = "algorithm.xml") -> Plan:
@@ -43,22 +70,22 @@ def parse_algorithm(text: str, file: str = "algorithm.xml") -> Plan:
 
     """
     try:
-        root = ET.fromstring(text)  # noqa: S314 - as above
+        root = ET.fromstring(text)  # noqa: S314 - a file of the user's own
     except ET.ParseError as error:
         raise MisuseError(f"{file} is no XML: {error}") from error
-    places = sorted(root.iter("gpu"), key=lambda place: _number(place, "id", file, "gpu"))
-    if root.tag != "algo" or [_number(place, "id", file, "gpu") for place in places] != list(range(len(places))):
+    places = [_Place(each, file, f"gpu {each.get('id')}") for each in root.iter("gpu")]
+    places.sort(key=lambda place: place.number("id"))
+    if root.tag != "algo" or [place.number("id") for place in places] != list(range(len(places))) or not places:
         raise MisuseError(f"{file}: an algorithm is <algo> with a <gpu> each, ids from 0")
-    fifos = Fifos(1 + max([_number(tb, "chan", file, "tb", 0) for tb in root.iter("tb")], default=0))
-    gpus = tuple(_gpu(place, fifos, file, len(places)) for place in places)
+    channels = [_Place(tb, file, "tb").number("chan", 0) for tb in root.iter("tb")]
+    fifos = Fifos(1 + max(channels, default=0))
+    gpus = tuple(_gpu(place, fifos, len(places)) for place in places)
     ends = [(gpu, way, end[way], end[2]) for (gpu, _), end in fifos.ends.items() for way in (0, 1) if end[way] >= 0]
-    if len(set(ends)) < len(ends):
-        gpu, way, peer, channel = next(end for end in ends if ends.count(end) > 1)
+    for gpu, way, peer, channel in (end for end in ends if ends.count(end) > 1):
         word = ("send to", "receive from")[way]
         raise MisuseError(f"{file}: gpu {gpu}: two thread blocks {word} gpu {peer} on channel {channel}")
-    fifos.most = max(
-        [op.targets[0].size for gpu in gpus for ops in gpu.blocks.values() for op in ops if op.targets], default=1
-    )
+    steps = [op for gpu in gpus for ops in gpu.blocks.values() for op in ops]
+    fifos.most = max([op.targets[0].size for op in steps if op.targets], default=1)
     for (gpu, block, step), needed in fifos.needs.items():
         for other, until in needed:
             if until not in fifos.posts.get((gpu, other), ()):
@@ -66,71 +93,51 @@ def parse_algorithm(text: str, file: str = "algorithm.xml") -> Plan:
                     f"{file}: gpu {gpu}, tb {block}, step {step}: depends on tb {other}, step {until}, "
                     'which has no hasdep="1": it would wait for ever'
                 )
-    coll = root.get("coll", "custom")
-    collective = _COLLECTIVES.get(coll, coll)
-    in_place = root.get("inplace", "0") == "1"
-    return Plan(file, root.get("name", "algorithm"), collective, in_place, False, False, gpus, {}, fifos)  # noqa: FBT003
+    collective = root.get("coll", "custom").replace("reduce_scatter", "reducescatter")
+    return Plan(file, root.get("name", "algorithm"), collective, root.get("inplace") == "1", gpus, fifos=fifos)
 
 
-def _gpu(place: ET.Element, fifos: Fifos, file: str, ranks: int) -> Gpu:
-    rank = _number(place, "id", file, "gpu")
+def _gpu(place: _Place, fifos: Fifos, ranks: int) -> Gpu:
+    rank = place.number("id")
     names = {INPUT: "i_chunks", OUTPUT: "o_chunks", SCRATCH: "s_chunks"}
-    chunks = {buffer: _number(place, key, file, f"gpu {rank}", 0) for buffer, key in names.items()}
-    gpu = Gpu(rank, chunks, {"memory": (), "port": ()}, (), (), {})
-    for tb in place.iter("tb"):
-        block = _number(tb, "id", file, f"gpu {rank}")
-        where = f"gpu {rank}, tb {block}"
-        send, receive = (_number(tb, key, file, where, -1) for key in ("send", "recv"))
-        if max(send, receive) >= ranks or rank in (send, receive):
-            raise MisuseError(f"{file}: {where}: send={send}, recv={receive}; peers are other gpus below {ranks}")
-        fifos.ends[rank, block] = send, receive, _number(tb, "chan", file, where, 0)
-        gpu.blocks[block] = tuple(_step(step, n, gpu, block, fifos, file) for n, step in enumerate(tb.iter("step")))
+    gpu = Gpu(rank, {buffer: place.number(key, 0) for buffer, key in names.items()})
+    for tb in place.element.iter("tb"):
+        block = _Place(tb, place.file, place.where).number("id")
+        here = _Place(tb, place.file, f"gpu {rank}, tb {block}")
+        send, receive = (here.number(key, -1, -1) for key in ("send", "recv"))
+        if max(send, receive) >= ranks or rank in {send, receive}:
+            raise here.fail(f"send={send}, recv={receive}; peers are other gpus below {ranks}")
+        if block in gpu.blocks:
+            raise here.fail("stands here twice")
+        fifos.ends[rank, block] = send, receive, here.number("chan", 0)
+        steps = (_Place(step, place.file, f"{here.where}, step {n}") for n, step in enumerate(tb.iter("step")))
+        gpu.blocks[block] = tuple(_step(step, n, gpu, block, fifos) for n, step in enumerate(steps))
     return gpu
 
 
-def _step(place: ET.Element, index: int, gpu: Gpu, block: int, fifos: Fifos, file: str) -> Operation:  # noqa: PLR0913, PLR0917
-    where = f"gpu {gpu.id}, tb {block}, step {index}"
-    name = place.get("type", "")
+def _step(place: _Place, index: int, gpu: Gpu, block: int, fifos: Fifos) -> Operation:
+    name = place.element.get("type", "")
     send, receive, _ = fifos.ends[gpu.id, block]
     if name not in STEPS:
-        raise MisuseError(f"{file}: {where}: type={name!r}; it is one of {', '.join(STEPS)}")
+        raise place.fail(f"type={name!r}; it is one of {', '.join(STEPS)}")
     if ("send" in STEPS[name] and send < 0) or ("receive" in STEPS[name] and receive < 0):
-        raise MisuseError(f"{file}: {where}: {name} ({STEPS[name]}), in a thread block that has no peer for it")
+        raise place.fail(f"{name} ({STEPS[name]}), in a thread block that has no peer for it")
     spans = []
     for side in ("src", "dst") if name != "nop" else ():
-        buffer = TYPES.get(place.get(f"{side}buf", ""))
-        if buffer is None:
-            raise MisuseError(f"{file}: {where}: {side}buf={place.get(f'{side}buf')!r}; it is i, o or s")
-        size = _number(place, "cnt", file, where, 1)
-        span = Span(gpu.id, buffer, _number(place, f"{side}off", file, where, 0), size)
-        used = side == "dst" if name in ("r", "rcs") else side == "src" if name in ("s", "rrs") else True
-        if used and not 0 <= span.index <= span.index + size <= gpu.chunks[buffer]:
-            raise MisuseError(
-                f"{file}: {where}: {span} is out of range: gpu {gpu.id} has {gpu.chunks[buffer]} chunks there"
-            )
+        text = place.element.get(f"{side}buf", "")
+        if text not in TYPES:
+            raise place.fail(f"{side}buf={text!r}; it is i, o or s")
+        span = Span(gpu.id, TYPES[text], place.number(f"{side}off", 0, -1), place.number("cnt", 1, 1))
+        used = name not in ({"s", "rrs"} if side == "dst" else {"r", "rcs"})
+        if used and not 0 <= span.index <= span.index + span.size <= gpu.chunks[span.buffer]:
+            raise place.fail(f"{span} is out of range: gpu {gpu.id} has {gpu.chunks[span.buffer]} chunks there")
         spans.append(span)
-    ids, steps = _list(place, "depid", file, where), _list(place, "deps", file, where)
-    needed = tuple(pair for pair in zip(ids, steps, strict=False) if pair[0] >= 0)
-    if needed:
+    ids, steps = (place.numbers(key, -1, -1) for key in ("depid", "deps"))
+    if needed := tuple(pair for pair in zip(ids, steps, strict=False) if pair[0] >= 0):
         fifos.needs[gpu.id, block, index] = needed
-    if place.get("hasdep", "0") == "1":
+    if place.element.get("hasdep") == "1":
         fifos.posts[gpu.id, block] = (*fifos.posts.get((gpu.id, block), ()), index)
-    return Operation(name, gpu.id, block, index, -1, where, 1, tuple(spans[:1]), tuple(spans[1:]), channel="fifo")
-
-
-def _list(place: ET.Element, key: str, file: str, where: str) -> list[int]:
-    text = place.get(key, "-1")
-    if not text.replace(",", "").replace("-", "").isdecimal():
-        raise MisuseError(f"{file}: {where}: {key}={text!r} is no list of integers")
-    return [int(part) for part in text.split(",")]
-
-
-def _number(place: ET.Element, key: str, file: str, where: str, default: int | None = None) -> int:
-    text = place.get(key, "" if default is None else str(default))
-    try:
-        return int(text)
-    except ValueError:
-        raise MisuseError(f"{file}: {where}: {key}={text!r} is no integer") from None
+    return Operation(name, gpu.id, block, index, -1, place.where, 1, tuple(spans[:1]), tuple(spans[1:]), channel="fifo")
 
 
 class FifoThread(Thread):
@@ -140,13 +147,12 @@ class FifoThread(Thread):
 
     def steps(self, op: Operation) -> Steps:
         """Yield the steps of an operation."""
-        fifos: Fifos = self.launch.context.plan.fifos  # type: ignore[assignment]
-        does = STEPS[op.name]
-        done = self.launch.signal("done")
+        launch, does = self.launch, STEPS[op.name]
+        fifos: Fifos = launch.context.plan.fifos  # type: ignore[assignment]
+        done = launch.signal("done")
         for block, until in fifos.needs.get((op.gpu, op.block, op.index), ()):
             posts = fifos.posts[op.gpu, block]
-            times = self.launch.nth * len(posts) + posts.index(until) + 1
-            yield self.rank.wait(done[block] >= times)
+            yield self.rank.wait(done[block] >= launch.nth * len(posts) + posts.index(until) + 1)
         values: Any = None
         if "receive" in does:
             values = yield from self._received(op, fifos)
@@ -155,7 +161,7 @@ class FifoThread(Thread):
             values = held if values is None else np.add(held, values)
         if op.name == "re":
             values = np.add(values, (yield self.rank.load(self._whole(op.targets[0]))))
-        if op.name in ("r", "rcs", "rrc", "rrcs", "cpy", "re"):
+        if op.name not in {"s", "rrs", "nop"}:
             yield self.rank.store(self._whole(op.targets[0]), values)
         if "send" in does:
             yield from self._sent_on(op, fifos, values)
@@ -163,9 +169,8 @@ class FifoThread(Thread):
             yield self.rank.notify(done[op.block], 1)
 
     def _whole(self, span: Span) -> Any:  # noqa: ANN401 - a region
-        launch = self.launch
-        name, first = launch.layout.start(launch.context, span.rank, span.buffer, span.index, 0)
-        return launch.state.memory[name][first : first + span.size * launch.layout.rows, :]
+        name, first = self.launch.start(span, span.rank)
+        return self.launch.state.memory[name][first : first + span.size * self.launch.layout.rows, :]
 
     def _slot(self, fifos: Fifos, connection: int, times: int, size: int) -> slice:
         rows = self.launch.layout.rows
@@ -173,11 +178,11 @@ class FifoThread(Thread):
         return slice(first, first + size * rows)
 
     def _received(self, op: Operation, fifos: Fifos) -> Generator[Coroutine[Any, Any, Any], Any, Any]:
-        """Take the next slot of the connection that the thread block receives from, and give it back."""
+        """Read the next slot of the connection that the thread block receives from, and give it back."""
         launch = self.launch
         _, peer, channel = fifos.ends[op.gpu, op.block]
         connection = peer * fifos.channels + channel
-        times = launch.state.next(f"tail{launch.context.suffix}", connection)
+        times = launch.next("tail", connection)
         yield self.rank.wait(launch.signal("tail")[connection] >= times)
         place = self._slot(fifos, connection, times, op.targets[0].size)
         values = yield self.rank.load(launch.signal("fifo")[place, :])
@@ -189,7 +194,7 @@ class FifoThread(Thread):
         launch = self.launch
         peer, _, channel = fifos.ends[op.gpu, op.block]
         own, there = peer * fifos.channels + channel, op.gpu * fifos.channels + channel
-        times = launch.state.next(f"head{launch.context.suffix}", own)
+        times = launch.next("head", own)
         if times > fifos.slots:
             yield self.rank.wait(launch.signal("head")[own] >= times - fifos.slots)
         place = self._slot(fifos, there, times, op.targets[0].size)

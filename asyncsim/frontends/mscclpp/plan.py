@@ -1,15 +1,12 @@
-"""An execution plan of MSCCL++ as data, read from its JSON; what cannot be is told with its place in the JSON.
+"""An execution plan of MSCCL++ as data, and the table of its operations.
 
 Source: MSCCL++ 0.9, the plans that its DSL prints and its executor loads.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-
-from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,49 +14,54 @@ if TYPE_CHECKING:
 INPUT, OUTPUT, SCRATCH = "i", "o", "s"
 TYPES = {"i": INPUT, "input": INPUT, "o": OUTPUT, "output": OUTPUT, "s": SCRATCH, "scratch": SCRATCH}
 MEMORY, PORT, SWITCH = "memory", "port", "switch"
+PLAIN, PACKETS = "d", "p"
+CHUNKS = {INPUT: "input_chunks", OUTPUT: "output_chunks", SCRATCH: "scratch_chunks"}
 COLLECTIVES = (
-    "allgather",
-    "allreduce",
-    "reducescatter",
-    "alltoall",
-    "sendrecv",
-    "broadcast",
-    "reduce",
-    "test",
-    "custom",
-)
-
-PLAIN, PACKETS = "plain", "packets"
-MOVES = {
-    "put": (PLAIN, PLAIN), "pws": (PLAIN, PLAIN), "pwsf": (PLAIN, PLAIN), "get": (PLAIN, PLAIN), "copy": (PLAIN, PLAIN),
-    "cpkt": (PLAIN, PACKETS), "ppkt": (PLAIN, PACKETS), "rppkt": (PACKETS, PACKETS), "upkt": (PACKETS, PLAIN),
-    "gstore": (PLAIN, PLAIN), "gstorepkt": (PACKETS, PACKETS), "glres": (PLAIN, PLAIN),
-}  # fmt: skip
-"""What each operation that copies reads and writes."""
-REDUCTIONS = {
-    "re": (PLAIN, 0, 1), "res": (PLAIN, 0, None), "rre": (PLAIN, None, 1), "rres": (PLAIN, None, None),
-    "repkt": (PACKETS, 0, 1), "respkt": (PACKETS, 0, None), "recpkt": (PACKETS, 0, 2), "recspkt": (PACKETS, 0, None),
-}  # fmt: skip
-"""Of each reduction: what its further sources hold, how many of them may be remote, how many places it writes."""
-SYNCS = ("signal", "wait", "rlxsignal", "rlxwait", "flush")
-SEMAPHORES = ("sem_acquire", "sem_release")
-NAMES = (*MOVES, *REDUCTIONS, *SYNCS, *SEMAPHORES, "nop", "barrier", "pipeline")
+    "allgather", "allreduce", "reducescatter", "alltoall", "sendrecv", "broadcast", "reduce", "test", "custom",
+)  # fmt: skip
 MOST = {"operations": 64, "channels": 16, "remote buffers": 16, "of an operation": 8, "buffers": 10, "barriers": 16}
 """What the executor has room for; it checks the first alone."""
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """Chunks of a buffer that an operation names.
+class Row:
+    """What an operation does.
 
     Args:
-        rank: whose; -1: of all ranks of a switch channel.
-        buffer: input, output or scratch.
-        index: the first chunk.
-        size: how many.
-        group: the ranks of the switch channel; empty: it is no switch's.
+        reads, writes: what its sources and targets hold, a letter each, `PLAIN` or `PACKETS`; the last for all further.
+        far: it may write to other gpus.
+        folds: it combines its sources; otherwise the n-th source goes to the n-th target.
+        does: signal (s), wait (w), flush (f), acquire (a) or release (r) a semaphore, meet (m).
 
     """
+
+    reads: str = ""
+    writes: str = ""
+    far: bool = False
+    folds: bool = False
+    does: str = ""
+
+
+TABLE = {
+    "put": Row("d", "d", far=True), "pws": Row("d", "d", far=True, does="s"),
+    "pwsf": Row("d", "d", far=True, does="sf"),
+    "get": Row("d", "d"), "copy": Row("d", "d"), "cpkt": Row("d", "p"), "upkt": Row("p", "d"),
+    "ppkt": Row("d", "p", far=True), "rppkt": Row("p", "p", far=True), "gstore": Row("d", "d"),
+    "gstorepkt": Row("p", "p"), "glres": Row("d", "d"),
+    "re": Row("d", "d", folds=True), "res": Row("d", "d", far=True, folds=True),
+    "rre": Row("d", "d", folds=True), "rres": Row("d", "d", far=True, folds=True),
+    "repkt": Row("dp", "d", folds=True), "respkt": Row("dp", "dp", far=True, folds=True),
+    "recpkt": Row("dp", "dp", folds=True), "recspkt": Row("dp", "dp", far=True, folds=True),
+    "signal": Row(does="s"), "wait": Row(does="w"), "rlxsignal": Row(does="s"), "rlxwait": Row(does="w"),
+    "flush": Row(does="f"), "sem_acquire": Row(does="a"), "sem_release": Row(does="r"),
+    "nop": Row(does="m"), "barrier": Row(does="m"), "pipeline": Row(),
+}  # fmt: skip
+NAMES = tuple(TABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Chunks of a buffer: `size` from `index`, of a rank, or of all ranks in the `group` of a switch channel."""
 
     rank: int
     buffer: str
@@ -67,11 +69,15 @@ class Span:
     size: int
     group: tuple[int, ...] = ()
 
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """Whose it is."""
+        return self.group or (self.rank,)
+
     def __str__(self) -> str:
         """Return it as a report shows it: ``scratch[2:4] of gpu 1``."""
-        name = {INPUT: "input", OUTPUT: "output", SCRATCH: "scratch"}[self.buffer]
         owner = f"gpus {list(self.group)}" if self.group else f"gpu {self.rank}"
-        return f"{name}[{self.index}:{self.index + self.size}] of {owner}"
+        return f"{CHUNKS[self.buffer].partition('_')[0]}[{self.index}:{self.index + self.size}] of {owner}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +88,14 @@ class Operation:
         name: as the plan has it.
         gpu, block, index: where it stands; of an operation in a pipeline `index` counts the pipeline's.
         inside: its number in the pipeline `index`; -1: it is in none.
-        path: its place in the JSON.
-        line: of the file where it begins.
+        path, line: its place in the JSON, and the line of the file where it begins.
         sources, targets: what it reads and writes.
-        channel: the type of its channels.
-        channels: the rank's channels of that type, by number.
+        channel, channels: the type of its channels, and the rank's channels of that type, by number.
         slice_of: (number, of how many) slices of every chunk.
-        number: of its barrier; or the thread blocks that meet there.
-        parties: how many thread blocks meet at its barrier.
+        number, parties: of its barrier, and how many thread blocks meet there.
         semaphores: by number.
         reduce: "sum", "min" or "max".
-        unit: of a pipeline: bytes a round; `chunks`: how many chunks it goes over; `body`: its operations.
+        unit, chunks, body: of a pipeline: bytes a round, how many chunks it goes over, its operations.
 
     """
 
@@ -117,33 +120,36 @@ class Operation:
     body: tuple[Operation, ...] = ()
 
     @property
+    def row(self) -> Row:
+        """What it does."""
+        return TABLE[self.name]
+
+    @property
     def is_packets(self) -> bool:
         """Whether its threads go by packets, 8 bytes each, and not by words of 16."""
-        return PACKETS in MOVES.get(self.name, ()) or self.name in ("repkt", "respkt", "recpkt", "recspkt")
+        return PACKETS in self.row.reads + self.row.writes
 
     @property
     def is_data(self) -> bool:
         """Whether all threads of the block move data; entries of a port channel are pushed by single threads."""
-        return (self.name in MOVES or self.name in REDUCTIONS) and self.channel != PORT
+        return bool(self.row.reads) and self.channel != PORT
 
-    def source_kinds(self) -> tuple[str, ...]:
-        """Return what each source holds: plain data or packets."""
-        if self.name in MOVES:
-            kind = PACKETS if self.name == "ppkt" and self.channel == PORT else MOVES[self.name][0]
-            return (kind,) * len(self.sources)
-        return (PLAIN, *(REDUCTIONS[self.name][0],) * (len(self.sources) - 1)) if self.name in REDUCTIONS else ()
+    def accesses(self) -> Iterator[tuple[Span, str, bool]]:
+        """Yield its sources and targets, what each holds, and whether it is written."""
+        reads = PACKETS if self.name == "ppkt" and self.channel == PORT else self.row.reads
+        for spans, held, written in ((self.sources, reads, False), (self.targets, self.row.writes, True)):
+            for number, span in enumerate(spans):
+                yield span, held[min(number, len(held) - 1)], written
 
-    def target_kinds(self) -> tuple[str, ...]:
-        """Return what is written to each target."""
-        if self.name in MOVES:
-            return (MOVES[self.name][1],) * len(self.targets)
-        return (PLAIN, *(REDUCTIONS[self.name][0],) * (len(self.targets) - 1)) if self.name in REDUCTIONS else ()
+    @property
+    def here(self) -> str:
+        """Where it stands on each gpu, in words."""
+        return f"thread block {self.block}, op {self.index}" + (f".{self.inside}" if self.inside >= 0 else "")
 
     @property
     def where(self) -> str:
-        """Return where it stands, as a report says it."""
-        inside = f".{self.inside}" if self.inside >= 0 else ""
-        return f"gpu {self.gpu}, thread block {self.block}, op {self.index}{inside}"
+        """Where it stands, as a report says it."""
+        return f"gpu {self.gpu}, {self.here}"
 
     def __str__(self) -> str:
         """Return it in a line: ``put input[0:1] of gpu 0 -> scratch[0:1] of gpu 1``."""
@@ -176,10 +182,10 @@ class Gpu:
 
     id: int
     chunks: dict[str, int]
-    peers: dict[str, tuple[int, ...]]
-    switches: tuple[tuple[tuple[int, ...], str], ...]
-    semaphores: tuple[int, ...]
-    blocks: dict[int, tuple[Operation, ...]]
+    peers: dict[str, tuple[int, ...]] = field(default_factory=lambda: {MEMORY: (), PORT: ()})
+    switches: tuple[tuple[tuple[int, ...], str], ...] = ()
+    semaphores: tuple[int, ...] = ()
+    blocks: dict[int, tuple[Operation, ...]] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -187,9 +193,7 @@ class Fifos:
     """The connections of an algorithm of MSCCL, and what its steps wait for besides.
 
     Args:
-        channels: how many there are between two gpus.
-        slots: of a connection.
-        most: chunks that a slot has room for.
+        channels, slots, most: connections between two gpus, slots of one, chunks that a slot has room for.
         ends: by gpu and thread block: the gpu it sends to, the one it receives from (-1: none), the channel.
         needs: by gpu, thread block and step: the thread blocks and steps that have to be done before.
         posts: by gpu and thread block: the steps that say when they are done.
@@ -206,26 +210,20 @@ class Fifos:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """An execution plan.
+    """An execution plan: `reuse`: its scratch is shared; `double`: it has two halves, used in turn.
 
-    Args:
-        file: its path, as it was given.
-        name, collective: as the plan says.
-        in_place, reuse, double: the buffers overlap; its scratch is shared; it has two halves, used in turn.
-        gpus: by rank.
-        tree: the JSON that it was read from, for edits.
-        fifos: of an algorithm of MSCCL.
-
+    `gpus` are by rank; `tree` is the JSON, for edits; `align` in bytes; `fifos`: it is an algorithm of MSCCL.
     """
 
     file: str
     name: str
     collective: str
     in_place: bool
-    reuse: bool
-    double: bool
     gpus: tuple[Gpu, ...]
-    tree: dict[str, Any]
+    reuse: bool = False
+    double: bool = False
+    align: int = 16
+    tree: dict[str, Any] = field(default_factory=dict)
     fifos: Fifos | None = None
 
     @property
@@ -233,11 +231,18 @@ class Plan:
         """P."""
         return len(self.gpus)
 
-    def operations(self, *, pipelines: bool = True) -> Iterator[Operation]:
+    def operations(self, *, pipelines: bool = False) -> Iterator[Operation]:
         """Yield the operations of all gpus, those in pipelines in their place; `pipelines`: and the pipelines."""
         for gpu in self.gpus:
             for listed in gpu.blocks.values():
                 yield from flat(listed, pipelines=pipelines)
+
+    def same(self, op: Operation) -> Iterator[Operation]:
+        """Yield an operation as it stands on every gpu that has one of this name there."""
+        for gpu in self.gpus:
+            for other in flat(gpu.blocks.get(op.block, ())):
+                if (other.index, other.inside, other.name) == (op.index, op.inside, op.name):
+                    yield other
 
 
 def flat(operations: Sequence[Operation], *, pipelines: bool = False) -> Iterator[Operation]:
@@ -249,52 +254,6 @@ def flat(operations: Sequence[Operation], *, pipelines: bool = False) -> Iterato
 
     """
     for operation in operations:
-        if operation.body:
-            if pipelines:
-                yield operation
-            yield from operation.body
-        else:
+        if pipelines or not operation.body:
             yield operation
-
-
-class PlacedDict(dict[str, Any]):
-    """A JSON object that knows at which character of the text it begins."""
-
-    at = 0
-
-
-class _Decoder(json.JSONDecoder):
-    """Decodes JSON into objects that know where they begin."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        parse: Any = json.decoder.JSONObject  # type: ignore[attr-defined]
-
-        def placed(s_and_end: tuple[str, int], *rest: Any) -> tuple[PlacedDict, int]:  # noqa: ANN401 - as json has them
-            made, end = parse(s_and_end, *rest)
-            found = PlacedDict(made)
-            found.at = s_and_end[1] - 1
-            return found, end
-
-        self.parse_object = placed
-        self.scan_once = json.scanner.py_make_scanner(self)  # type: ignore[attr-defined]
-
-
-def read_json(text: str, file: str) -> dict[str, Any]:
-    """Return the object of a JSON text, each object with its place.
-
-    Args:
-        text: of the file.
-        file: for messages.
-
-    Raises:
-        MisuseError: it is no JSON, or no object.
-
-    """
-    try:
-        tree = _Decoder().decode(text)
-    except (ValueError, RecursionError) as error:
-        raise MisuseError(f"{file} is no JSON: {error}") from error
-    if not isinstance(tree, dict):
-        raise MisuseError(f"{file}: an execution plan is a JSON object, this is a {type(tree).__name__}")
-    return tree
+        yield from operation.body

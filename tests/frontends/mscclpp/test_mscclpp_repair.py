@@ -54,7 +54,7 @@ def test_one_scratch_for_packets_gets_two_halves():
 
 def test_an_audit_names_what_guards_nothing_and_changes_nothing_else():
     found = judged(PLANS["allreduce_scratch"](2).tree())
-    texts = [each.edit.text for each in superfluous(found, memory=MODELS)]
+    texts = [edit.text for edit, _ in superfluous(found, memory=MODELS)]
     first = "thread block 0, op 0: signal, with the wait at thread block 0, op 1"
     assert texts == [first, "thread block 0, op 2: nop"]
     assert list(superfluous(judged(PLANS["allgather_put"](2).tree()), memory=MODELS)) == []
