@@ -44,6 +44,7 @@ SIMPLE, DOUBLE = 2, 3
     "--as", "mode", type=click.Choice([MEANT, EXECUTED]), default=MEANT, show_default=True,
     help="Operations as they are documented, or as the executor has them.",
 )  # fmt: skip
+@click.option("--args", "arguments", default="", metavar="TEXT", help="What a script in the DSL finds behind its name.")
 @click.option("--pairs", type=Whole(min=1), default=1, show_default=True, help="Pairs of buffers, used in turn.")
 @click.option("--seed", type=Whole(min=0), default=0, show_default=True, help="Of the inputs.")
 @click.option("--budget", type=Whole(min=0), help="How many executions an exploration may take.")
@@ -65,6 +66,7 @@ def mscclpp_command(  # noqa: PLR0913 - one argument an option
     memory: str,
     sizes: str | None,
     mode: str,
+    arguments: str,
     pairs: int,
     seed: int,
     budget: int | None,
@@ -74,7 +76,7 @@ def mscclpp_command(  # noqa: PLR0913 - one argument an option
     audit: bool,
     recorded: str | None,
 ) -> None:
-    """Prove or refute execution plans of MSCCL++ (or MSCCL's algorithms in XML), as the executor runs them.
+    """Prove or refute execution plans of MSCCL++ (or scripts in its DSL, or algorithms of MSCCL in XML).
 
     A plan is launched twice, three times if it has two halves of scratch; several plans are launched one after the
     other, on one scratch if they share it. Nothing meets between launches but what the plans themselves do. Each
@@ -91,7 +93,7 @@ def mscclpp_command(  # noqa: PLR0913 - one argument an option
     check_outputs({"--json": json_file, "--write": fixed}, reads=[*files, recorded])
     models = tuple(memory.split(","))
     late = any(model_of(model).late for model in models)
-    plans = {file: load_plan(file) for file in files}
+    plans = {file: load_plan(file, shlex.split(arguments)) for file in files}
     turn = [plans[file] for file in files]
     times = calls or (1 if len(turn) > 1 else DOUBLE if turn[0].double else SIMPLE)
     judged: list[Judged] = []
@@ -101,7 +103,7 @@ def mscclpp_command(  # noqa: PLR0913 - one argument an option
             ctx.exit(_replay(recorded, launches))
         with progress_bar(_title(launches, models)) as progress:
             judged.append(judge(launches, memory=models, seed=seed, budget=budget, save=save, progress=progress))
-        click.echo(coloured(_text(judged[-1])), nl=False)
+        click.echo(coloured(_text(judged[-1], arguments)), nl=False)
         if fixed is not None and judged[-1].report.refuted:
             _repair(judged[-1], models, fixed)
         if audit and not judged[-1].report.refuted:
@@ -147,18 +149,19 @@ def _audit(judged: Judged, models: Sequence[str]) -> None:
         click.echo(f"  {edit.text}; saves {count_text(saved, 'operation')} a call")
 
 
-def _text(judged: Judged) -> str:
+def _text(judged: Judged, arguments: str) -> str:
     """Return the report, in which each launch is a call, with the plan's operations below it."""
     report = judged.report
 
     def again(witness: str, _kernel: Kernel) -> str:
         files = [plan.file for plan in judged.launches.plans]
-        own = ["--calls", "1"] if len(files) > 1 else []
+        command = ["asyncsim", "mscclpp", *(["--calls", "1"] if len(files) > 1 else [])]
+        args = ["--args", arguments] if arguments else []
         pairs = ["--pairs", str(judged.launches.pairs)] if judged.launches.pairs > 1 else []
         size = [] if judged.launches.size is None else ["--sizes", str(judged.launches.size)]
         mode = [] if judged.launches.mode == MEANT else ["--as", judged.launches.mode]
         late = ["--memory", report.case.memory] if judged.launches.late else []
-        return shlex.join(["asyncsim", "mscclpp", *own, *pairs, *size, *mode, *late, "--replay", witness, *files])
+        return shlex.join([*command, *args, *pairs, *size, *mode, *late, "--replay", witness, *files])
 
     text = report_text(report, width=width(), replay=again)
     text = text.replace(case_text(report.case, report.models), _title(judged.launches, judged.models), 1)

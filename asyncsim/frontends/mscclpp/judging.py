@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.checking.verdict.check import check
+from asyncsim.frontends.mscclpp.layout import Layout
 from asyncsim.frontends.mscclpp.pairing import Remark, remarks
+from asyncsim.frontends.mscclpp.plan import OUTPUT, Operation
 from asyncsim.trace.finding import NEXT_CALL, SAME_CALL, VERDICTS
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
     from asyncsim.checking.verdict.report import Report
     from asyncsim.frontends.mscclpp.launch import Launches
-    from asyncsim.frontends.mscclpp.plan import Operation, Plan
+    from asyncsim.frontends.mscclpp.plan import Plan
     from asyncsim.trace.finding import Finding, Side
 
 MODELS = ("sc", "gpu")
@@ -23,6 +25,7 @@ MODELS = ("sc", "gpu")
 SHRINKING = 2000
 """How many steps it may cost to shrink a witness: a report names the plan's operations, and needs no short run."""
 _PLACE = re.compile(r"launch (\d+).*?gpu (\d+), thread block (\d+), op (\d+)(?:\.(\d+))?")
+_WRONG = re.compile(r"output (\d+): [^;]*?\[(\d+), ")
 _LAUNCH = re.compile(r"launch (\d+)")
 
 
@@ -51,7 +54,12 @@ class Judged:
         return tuple(refuting or [report.case.memory for report in self.reports])
 
     def operations(self, finding: Finding) -> list[tuple[Plan, Operation]]:
-        """Return the plan's operations that a finding is about, each with its plan, in the order of its sides."""
+        """Return the plan's operations that a finding is about, each with its plan, in the order of its sides.
+
+        Of a wrong result: those that the chunk comes from, the last one first.
+        """
+        if finding.kind == "wrong-result":
+            return list(_origins(self.launches, finding))
         return list(dict.fromkeys(filter(None, (_operation(self.launches, side) for side in finding.sides))))
 
 
@@ -101,6 +109,31 @@ def _operation(launches: Launches, side: Side) -> tuple[Plan, Operation] | None:
     plan = launches.plans[launch - 1]
     op = plan.gpus[gpu].blocks[block][index]
     return plan, op if place[5] is None else op.body[int(place[5])]
+
+
+def _origins(launches: Launches, finding: Finding) -> Iterator[tuple[Plan, Operation]]:
+    """Yield the operations that the first chunk that is wrong comes from, with its plan."""
+    wrong = _WRONG.search(finding.shown or "")
+    plan = launches.plans[int(wrong[1]) if wrong else 0]
+    if wrong is None or plan.fifos is not None:
+        return
+    context = launches.context(plan)
+    rows = Layout([launches.context(each) for each in dict.fromkeys(launches.plans)]).rows
+    held = {}
+    for op in plan.operations():
+        for span, _, written in op.accesses():
+            places = ((rank, *context.place(rank, span.buffer)) for rank in span.ranks)
+            held[op, span, written] = {
+                (rank, name, first + index)
+                for rank, name, first in places for index in range(span.index, span.index + span.size)
+            }  # fmt: skip
+    name, first = context.place(finding.sides[0].rank, OUTPUT)
+    wanted, found = [(finding.sides[0].rank, name, first + int(wrong[2]) // rows)], dict.fromkeys(list[Operation]())
+    for chunk in wanted:  # which grows
+        for op in [op for (op, _, written), chunks in held.items() if written and chunk in chunks and op not in found]:
+            found[op] = None
+            wanted += [place for span in op.sources for place in held[op, span, False]]
+    yield from ((plan, op) for op in found)
 
 
 def neighbours(plan: Plan, op: Operation) -> Iterator[tuple[bool, Operation]]:

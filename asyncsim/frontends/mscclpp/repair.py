@@ -141,7 +141,8 @@ def _once(operations: Sequence[Operation]) -> list[Operation]:
 def _candidates(plan: Plan, judged: Judged) -> Iterator[Edit]:
     """Yield edits that may help against the findings of a report, the smallest first."""
     listed = list(plan.operations())
-    sides = [op for finding in judged.report.findings for _, op in judged.operations(finding)]
+    races = [finding for finding in judged.report.findings if finding.kind != "wrong-result"]
+    sides = [op for finding in races for _, op in judged.operations(finding)]
     if judged.remarks:
         yield from _counterparts(plan, listed)
     for op in _once([*sides, *(op for op in listed if op.name.startswith("rlx"))]):

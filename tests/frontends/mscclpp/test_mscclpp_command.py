@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,14 @@ OPS = ("gpus", 0, "threadblocks", 0, "ops")
         ((*OPS, 3, "src_buff"), [], "ops[3]: copy has 0 sources and 1 targets; it needs both"),
         ((*OPS, 4, "dst_buff"), [{"buffer_id": 4, "index": 0, "size": 1}], "ops[4].dst_buff[0]: buffer_id is 4"),
         ((*OPS, 8, "barrier_id"), 16, "ops[8]: barrier_id is 16; the executor has 16 barriers"),
+        (("buffer_alignment",), 0, "the plan: 'buffer_alignment' is 0; it is at least 1"),
+        (("buffer_alignment",), None, "the plan: 'buffer_alignment' is None; it is an int"),
+        (("gpus", 0, "semaphores"), [{"init_value": 2**40}], "semaphores[0]: init_value is 1099511627776; values are"),
+        (("gpus", 0, "channels", 0, "channel_type"), "wire", "channels[0]: channel_type is 'wire'; it is one of "),
+        (("gpus", 0, "threadblocks", 0), [], "gpus[0].threadblocks[0]: is []; an object with 'id' belongs here"),
+        ((*OPS, 0, "channel_ids"), [True], "ops[0].channel_ids[0]: is True; it is an integer >= 0"),
+        ((*OPS, 4, "src_buff", 0, "size"), 10**30, "ops[4].src_buff[0]: input[0:1000000000000000000000000000000] of"),
+        ((*OPS, 8, "num_threadblocks"), 0, "ops[8]: 'num_threadblocks' is 0; it is at least 1"),
         ((*OPS[:-1], "ops"), [{"name": "nop"}] * 65, "threadblocks[0]: has 65 operations; the executor has room"),
     ],
 )  # fmt: skip
@@ -165,6 +174,37 @@ def test_scratch_with_plain_data_where_packets_are_is_refused(write):
     told = run("mscclpp", write("a.json", plan.tree()))
     assert told.exit_code == 2
     assert "has packets in, whose offsets are doubled" in told.stderr
+
+
+def test_a_script_in_the_dsl_is_judged_by_what_it_prints(write, tmp_path, monkeypatch):
+    write("made.json", allgather_put(2).tree())
+    (tmp_path / "script.py").write_text(
+        "import sys\nimport mscclpp.language as dsl\n"
+        "if sys.argv[1:] != ['--size', '2']:\n    raise ValueError(f'unknown size: {sys.argv}')\n"
+        "print(dsl.plan())\n",
+        "utf-8",
+    )
+    told = run("mscclpp", "script.py")
+    assert told.exit_code == 2
+    assert "mscclpp.language is not installed; print its plan where it is" in " ".join(told.stderr.split())
+    (tmp_path / "mscclpp").mkdir()
+    (tmp_path / "mscclpp" / "__init__.py").write_text("", "utf-8")
+    (tmp_path / "mscclpp" / "language.py").write_text(
+        "from pathlib import Path\ndef plan():\n    return Path('made.json').read_text()\n", "utf-8"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    argv = list(sys.argv)
+    told = run("mscclpp", "script.py", "--args", "--size 2", "--memory", "sc")
+    assert (told.exit_code, told.output.split(",")[0]) == (0, "PROVED  script.py")
+    told = run("mscclpp", "script.py")
+    assert told.exit_code == 2
+    assert "script.py:4: ValueError: unknown size" in told.stderr
+    (tmp_path / "script.py").write_text("raise SystemExit(3)", "utf-8")
+    assert "script.py left with status 3; --args has" in run("mscclpp", "script.py").stderr
+    assert "nothing.py cannot be read" in run("mscclpp", "nothing.py").stderr
+    assert sys.argv == argv
+    for name in ("mscclpp", "mscclpp.language"):
+        sys.modules.pop(name)
 
 
 def test_what_is_no_plan_is_refused(write, tmp_path):
