@@ -176,6 +176,9 @@ def test_scratch_with_plain_data_where_packets_are_is_refused(write):
     assert "has packets in, whose offsets are doubled" in told.stderr
 
 
+FAKE = "from pathlib import Path\ndef plan():\n    return Path('made.json').read_text()\n"
+
+
 def test_a_script_in_the_dsl_is_judged_by_what_it_prints(write, tmp_path, monkeypatch):
     write("made.json", allgather_put(2).tree())
     (tmp_path / "script.py").write_text(
@@ -189,9 +192,7 @@ def test_a_script_in_the_dsl_is_judged_by_what_it_prints(write, tmp_path, monkey
     assert "mscclpp.language is not installed; print its plan where it is" in " ".join(told.stderr.split())
     (tmp_path / "mscclpp").mkdir()
     (tmp_path / "mscclpp" / "__init__.py").write_text("", "utf-8")
-    (tmp_path / "mscclpp" / "language.py").write_text(
-        "from pathlib import Path\ndef plan():\n    return Path('made.json').read_text()\n", "utf-8"
-    )
+    (tmp_path / "mscclpp" / "language.py").write_text(FAKE, "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     argv = list(sys.argv)
     told = run("mscclpp", "script.py", "--args", "--size 2", "--memory", "sc")
