@@ -23,6 +23,7 @@ from asyncsim.trace.finding import KINDS
 PAGES = {path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*.md"))}
 ABOVE = [ROOT / "README.md", ROOT / "ARCHITECTURE.md"]
 ELSEWHERE = {
+    "how-to/bring-a-triton-kernel.md": "frontends/triton/test_triton_scripts.py",
     "how-to/test-with-pytest.md": "testing/test_plugin_sample.py",
     "reference/pypto.md": "frontends/pypto/test_pypto_reference.py",
     "reference/trace-format.md": "trace/test_validate.py",

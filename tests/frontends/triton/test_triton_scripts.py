@@ -34,6 +34,16 @@ def test_broken_it_is_refuted_by_the_kernels_line(how):
     assert status == 1
 
 
+@pytest.mark.parametrize(("scope", "verdict"), [("gpu", "REFUTED"), ("sys", "PROVED")])
+def test_the_page_on_triton_kernels_shows_what_happens(tmp_path, scope, verdict):
+    page = (Path(__file__).parents[3] / "docs/how-to/bring-a-triton-kernel.md").read_text("utf-8")
+    (tmp_path / "exchange.py").write_text(
+        page.partition('title="exchange.py"\n')[2].partition("```")[0].replace('SCOPE="gpu"', f'SCOPE="{scope}"')
+    )
+    _, said = judged(tmp_path / "exchange.py")
+    assert said.startswith(verdict), said
+
+
 @pytest.mark.parametrize(("text", "said"), [("x = (", "is not Python"), ("import sys\nsys.exit(3)", "left with 3")])
 def test_a_script_that_cannot_be_judged_is_named(tmp_path, text, said):
     script = tmp_path / "script.py"
