@@ -1,6 +1,6 @@
 """What a driver of kernels needs of ``torch.distributed``: who it is, and a few collectives.
 
-A collective goes by way of symmetric memory, between two barriers of the hosts, as a launch that completes everything.
+A collective goes by way of fresh symmetric memory, behind a barrier of the hosts; a broadcast orders its source alone.
 All other functions are refused: ``asyncsim torchrun`` judges scripts that live on collectives.
 """
 
@@ -13,6 +13,7 @@ from asyncsim.frontends.triton.launch import present_host
 from asyncsim.frontends.triton.libraries import torch
 from asyncsim.frontends.triton.space import refused
 from asyncsim.frontends.triton.stand_ins import refusals
+from asyncsim.guest.host import blocking
 
 if TYPE_CHECKING:
     from asyncsim.frontends.triton.host import Host
@@ -70,7 +71,7 @@ def whole(group: Any) -> World:
 
 
 def gathered(tensor: Tensor) -> list[Tensor]:
-    """Return what every rank's tensor holds.
+    """Return what every rank's tensor holds: what any did before comes before what all do next.
 
     Args:
         tensor: of the same shape on all ranks.
@@ -80,9 +81,27 @@ def gathered(tensor: Tensor) -> list[Tensor]:
     scratch = host.empty(tuple(tensor.shape) or (1,), tensor.dtype, "collective")
     scratch.copy_(tensor.reshape(scratch.shape))
     host.barrier()
-    found = [each.clone().reshape(tensor.shape) for each in host.peers(scratch)]
-    host.barrier()
-    return found
+    return [each.clone().reshape(tensor.shape) for each in host.peers(scratch)]
+
+
+def broadcast(tensor: Tensor, source: int) -> Tensor:
+    """Return what a rank's tensor holds; the source waits for nobody, and nobody for another than it.
+
+    Args:
+        tensor: of the same shape on all ranks.
+        source: the rank.
+
+    """
+    host = this_host()
+    scratch = host.empty(tuple(tensor.shape) or (1,), tensor.dtype, "broadcast")
+    sent = host.words(1, name="broadcast_sent")
+    if host.id != source:
+        blocking(host.rank.wait(host.word(sent) == 1))
+        return scratch.clone().reshape(tensor.shape)
+    for each, flag in zip(host.peers(scratch), host.peers(sent), strict=True):
+        each.copy_(tensor.reshape(scratch.shape))
+        host.set_word(flag, 0, 1)
+    return tensor.clone()
 
 
 def _combined(tensor: Tensor, op: Any) -> Tensor:
@@ -131,7 +150,7 @@ def _all_to_all_single(output: Tensor, tensor: Tensor, group: Any = None, async_
 
 def _broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = False) -> Any:  # noqa: FBT001, FBT002
     whole(group)
-    tensor.copy_(gathered(tensor)[src])
+    tensor.copy_(broadcast(tensor, src))
     return _done(waits=async_op)
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from asyncsim.frontends.triton.memory import Memory
     from asyncsim.machine.rank import Rank
+    from asyncsim.trace.region import Word
 
 Tensor = Any
 """A tensor of torch."""
@@ -174,6 +175,18 @@ class Host:
         await barrier(self._machine, self._barrier)
         await settle(self._machine, self._barrier, credits=1)
 
+    def word(self, tensor: Tensor, at: int = 0) -> Word:
+        """Return a word of a tensor on symmetric memory, to synchronise on.
+
+        Args:
+            tensor: of integers.
+            at: which of them.
+
+        """
+        where = np.array([self.symmetric_address(tensor) + at * tensor.element_size()], np.uint64)
+        found = self.space.place(where, plain_dtype(tensor.dtype), "a flag")
+        return found.word(int(found.places[0]))
+
     def set_word(self, tensor: Tensor, at: int, value: int) -> None:
         """Set a word, behind all that the host wrote before, as a copy engine's flags; a release.
 
@@ -183,9 +196,7 @@ class Host:
             value: what it is set to.
 
         """
-        where = np.array([self.symmetric_address(tensor) + at * tensor.element_size()], np.uint64)
-        found = self.space.place(where, plain_dtype(tensor.dtype), "a flag")
-        blocking(self._machine.notify(found.word(int(found.places[0])), value, SET))
+        blocking(self._machine.notify(self.word(tensor, at), value, SET))
 
     # A rank's own tensors.
 

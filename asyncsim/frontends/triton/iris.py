@@ -12,10 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from asyncsim.frontends.triton.cuda import PROPERTIES
-from asyncsim.frontends.triton.distributed import gathered, this_host
+from asyncsim.frontends.triton.distributed import broadcast, this_host
 from asyncsim.frontends.triton.libraries import tl, torch
 from asyncsim.frontends.triton.space import base_of
 from asyncsim.frontends.triton.stand_ins import StandIn
@@ -138,10 +136,7 @@ class Iris:
             words = host.kept["device_barrier"] = host.words(1, "int32", "device_barrier")
             host.kept["device_barriers"] = 0
         host.kept["device_barriers"] += 1
-        found = []
-        for each in host.peers(words):
-            place = host.space.place(np.array([each.data_ptr()], np.uint64), np.dtype(np.int32), "a barrier")
-            found.append(place.word(0))
+        found = [host.word(each) for each in host.peers(words)]
         blocking(host.rank.notify(found[host.id], 1, order="release", scope="world"))
         for word in found:
             blocking(host.rank.wait(word >= host.kept["device_barriers"], order="acquire", scope="world"))
@@ -155,7 +150,7 @@ class Iris:
 
         """
         tensor = value if isinstance(value, torch.Tensor) else torch.tensor(value)
-        found = gathered(tensor)[source_rank]
+        found = broadcast(tensor, source_rank)
         return found if isinstance(value, torch.Tensor) else found.item()
 
     def info(self, *_: Any) -> None:

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from asyncsim.frontends.triton.distributed import GROUP, this_host, whole
 from asyncsim.frontends.triton.libraries import torch
 from asyncsim.frontends.triton.memory import plain_dtype
@@ -134,9 +132,7 @@ class Handle:
         self._swap(self.rank, channel * self.world_size + src_rank, 1, 0, "acquire")
 
     def _swap(self, rank: int, place: int, old: int, new: int, order: Any) -> None:
-        where = np.array([self.signal_pad_ptrs[rank] + 4 * place], np.uint64)
-        found = self._host.space.place(where, np.dtype(np.uint32), "a signal")
-        word = found.word(int(found.places[0]))
+        word = self._host.word(self._host.peer(self._pads, rank), place)
         blocking(self._host.rank.wait(word == old, then=Change(SET, new), order=order))
 
     def __getattr__(self, name: str) -> Any:

@@ -44,6 +44,21 @@ def test_the_page_on_triton_kernels_shows_what_happens(tmp_path, scope, verdict)
     assert said.startswith(verdict), said
 
 
+@pytest.mark.parametrize(("collective", "verdict"), [("all_reduce(x)", "PROVED"), ("broadcast(x, src=0)", "REFUTED")])
+def test_a_collective_orders_what_it_says(tmp_path, collective, verdict):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import torch, torch.distributed as dist, torch.distributed._symmetric_memory as symm_mem\n"
+        "rank, size = dist.get_rank(), dist.get_world_size()\n"
+        "box = symm_mem.empty(4)\n"
+        "symm_mem.rendezvous(box, dist.group.WORLD).get_buffer((rank + 1) % size, (4,), torch.float32).fill_(rank)\n"
+        f"x = torch.ones(2) * rank\ndist.{collective}\n"
+        "assert x[0] == sum(range(size)) or x[0] == 0\nprint(box.cpu())\n"
+    )
+    _, said = judged(script)
+    assert verdict in said, said
+
+
 @pytest.mark.parametrize(("text", "said"), [("x = (", "is not Python"), ("import sys\nsys.exit(3)", "left with 3")])
 def test_a_script_that_cannot_be_judged_is_named(tmp_path, text, said):
     script = tmp_path / "script.py"
