@@ -38,24 +38,43 @@ class Blocking(Generic[_Params, _Result]):
     """An async function that can also be called plainly: it then runs in a trio loop of its own.
 
     Inside a running trio loop ``await function.aio(...)`` lets the loop's other tasks go on and be
-    cancelled. Called plainly there, it keeps the loop waiting, and every run is on the direct engine,
-    since trio loops do not nest. One definition, two doors.
+    cancelled; inside one of asyncio's it does so from a thread. Called plainly there, it keeps the loop
+    waiting, and in trio's every run is on the direct engine, since trio loops do not nest. One
+    definition, two doors.
     """
 
     def __init__(self, function: Callable[_Params, Coroutine[Any, Any, _Result]]) -> None:
-        self.aio = function
+        self._function = function
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
+        self.__module__ = function.__module__
+        self.__qualname__ = function.__qualname__
         self.__wrapped__ = function
+
+    def __get__(self, holder: object, owner: type | None = None) -> Blocking[_Params, _Result]:
+        """Return itself. What has this method is a routine to `help`, which then shows the signature."""
+        return self
+
+    def aio(self, *args: _Params.args, **kwargs: _Params.kwargs) -> Coroutine[Any, Any, _Result]:
+        """Return the coroutine, to be awaited inside a loop of trio or asyncio.
+
+        Args:
+            args: of the function.
+            kwargs: of the function.
+
+        """
+        if _in_asyncio():
+            return sys.modules["asyncio"].to_thread(self, *args, **kwargs)  # type: ignore[no-any-return]
+        return self._function(*args, **kwargs)
 
     def __call__(self, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
         """Run it to its end, in a trio loop of its own if one is needed and none is running."""
         if kwargs.get("engine") == "direct" or _in_trio():
-            return copy_context().run(_to_its_end, partial(self.aio, *args, **kwargs))
+            return copy_context().run(_to_its_end, partial(self._function, *args, **kwargs))
         import trio  # noqa: PLC0415 - see the top of this page
 
         try:
-            return trio.run(partial(self.aio, *args, **kwargs))
+            return trio.run(partial(self._function, *args, **kwargs))
         except trio.TrioInternalError as error:
             # A nursery in a kernel starts tasks that trio, not the gate, would have to run.
             raise MisuseError(
@@ -67,6 +86,14 @@ def _in_trio() -> bool:
     """Say whether a trio loop is running here; none is before trio was imported."""
     trio = sys.modules.get("trio")
     return trio is not None and bool(trio.lowlevel.in_trio_run())
+
+
+def _in_asyncio() -> bool:
+    """Say whether it is asyncio's loop that would await here: trio's may run inside it, and so may none at all."""
+    asyncio = sys.modules.get("asyncio")
+    return (
+        asyncio is not None and asyncio._get_running_loop() is not None and not _loopless.get() and not _in_trio()  # noqa: SLF001 - the one that does not raise
+    )
 
 
 def _to_its_end(function: Callable[[], Coroutine[Any, Any, _Result]]) -> _Result:

@@ -14,7 +14,7 @@ from asyncsim.schedulers.replay import Replay, same_op
 from asyncsim.trace.errors import DivergenceError, KernelError
 from asyncsim.trace.event import STEP_LIMIT, STOPPED, Footer, Trace
 from asyncsim.trace.format import declarations, groups
-from asyncsim.trace.token import Token
+from asyncsim.trace.token import Token, read_record
 from asyncsim.trace.values import encode_data
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Replayed:
 
 @Blocking
 async def replay(
-    recorded: Trace | Token, kernel: Kernel, *, engine: Engine | None = None, max_steps: int | None = None
+    recorded: Trace | Token | str, kernel: Kernel, *, engine: Engine | None = None, max_steps: int | None = None
 ) -> Replayed:
     """Do a recorded run again.
 
@@ -64,7 +64,7 @@ async def replay(
     steps that is not the case's own, is compared as far as it goes.
 
     Args:
-        recorded: a trace, or a token.
+        recorded: a trace, or a token; as text (`Finding.token`, `Finding.trace`) it is read first.
         kernel: the kernel, which the caller has found by the recorded name or otherwise.
         engine: "trio" or "direct".
         max_steps: how long a run may be, as of a case; a shorter record that ends with *step-limit* is
@@ -73,9 +73,13 @@ async def replay(
     Raises:
         DivergenceError: the run does something else than was recorded.
         KernelError: the kernel raised where the recorded run stopped. Its trace is the whole replay.
-        MisuseError: it cannot be run as recorded: an unknown memory model, or an edit that is none.
+        MisuseError: it cannot be run as recorded: an unknown memory model, or an edit that is none; or there is no
+            such file.
+        TraceError: the text is not a token, or the file not a trace.
 
     """
+    if isinstance(recorded, str):
+        recorded = read_record(recorded)
     source_changed = recorded.header.source != kernel.source
     if isinstance(recorded, Token):
         run = await _follow_token(recorded, kernel, engine, source_changed=source_changed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.checking.verdict.induction import stream_plan
@@ -65,7 +66,7 @@ def count_benign_races(report: Report, races: str) -> Report:
     return replace(report, verdict=REFUTED, scope=f"{which} all the same (races: all); {report.scope}")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Report:
     """What `check` or `explore` says of a case.
 
@@ -108,6 +109,33 @@ class Report:
     def __post_init__(self) -> None:
         """Fill in the memory model of the case, if none is named."""
         self.models = self.models or (self.case.memory,)
+
+    def __repr__(self) -> str:
+        found = ", ".join(finding.title for finding in self.findings) or "no findings"
+        return f"<Report {self.verdict} {self.case.kernel.ref}, P = {self.case.ranks}: {found}>"
+
+    def __str__(self) -> str:
+        # The views stand above this room, so they are named rather than imported; only who wants the words loads them.
+        return str(import_module("asyncsim.views.report").report_text(self)).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it."""
+        return str(import_module("asyncsim.views.notebook").report_html(self))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row a finding, of plain values, as a table takes them: ``pandas.DataFrame(report.rows())``.
+
+        Each has the title, kind, harmful (True, False or None), memory, first and second (source lines, empty if there
+        are none), why, shown and token (None if there is no witness).
+        """
+        rows = []
+        for found in self.findings:
+            first, second, *_ = [*("".join(side.at[:1]) for side in found.sides), "", ""]
+            rows.append({
+                "title": found.title, "kind": found.kind, "harmful": found.harmful, "memory": found.window,
+                "first": first, "second": second, "why": found.why, "shown": found.shown, "token": found.token,
+            })  # fmt: skip
+        return rows
 
     @property
     def granted(self) -> str:
