@@ -150,11 +150,19 @@ class Win(Operations):
         return own.wanted(("lock", self.key), Wanted(f"{self.name}_lock", 1, "int64", signal=True)).at(target)[0]
 
     def _take(self, own: Proc, target: int, *, shared: bool) -> None:
+        if not shared:
+            own.marked(("exclusive", self.key))
+        elif ("exclusive", self.key) not in own.layout.marks:
+            return  # locks that are all shared hold up none
         cell = self._cell(own, target)
         if shared:
             own.do(own.rank.wait(cell >= 0, then=UpdateName(ATOMIC_ADD)(1)))
         else:
             own.do(own.rank.wait(cell == 0, then=UpdateName(SET)(-1)))
+
+    def _release(self, own: Proc, target: int, *, shared: bool) -> None:
+        if ("exclusive", self.key) in own.layout.marks:
+            own.do(own.rank.notify(self._cell(own, target), -1 if shared else 1, order="stores"))
 
     @answers
     def Unlock(self, rank: int) -> None:
@@ -165,8 +173,7 @@ class Win(Operations):
         self._complete(own, [rank])
         kind = self._locked.pop(int(rank))
         if kind:
-            cell = self._cell(own, self.comm.world("Unlock", rank))
-            own.do(own.rank.notify(cell, -1 if kind == LOCK_SHARED else 1, order="stores"))
+            self._release(own, self.comm.world("Unlock", rank), shared=kind == LOCK_SHARED)
 
     @answers
     def Lock_all(self, assertion: int = 0) -> None:
@@ -188,7 +195,7 @@ class Win(Operations):
         self._complete(own, range(self.comm.size))
         self._all = False
         for target in self.comm.members if self._checked else ():
-            own.do(own.rank.notify(self._cell(own, target), -1, order="stores"))
+            self._release(own, target, shared=True)
 
     @answers
     def Flush(self, rank: int) -> None:

@@ -1,6 +1,8 @@
 """Each rule of MPI's windows: the program that keeps it passes, the one that breaks it by a line is told."""
 
 import pytest
+from mpi_accumulates import ACCUMULATES
+from mpi_completion import COMPLETION
 from mpi_rules import RULES as SMALL
 from mpi_rules import program
 from mpi_scripts import SCRIPTS
@@ -8,7 +10,7 @@ from mpi_scripts import SCRIPTS
 from asyncsim import KernelError
 from asyncsim.frontends.mpi.module import script
 
-RULES = SMALL | SCRIPTS
+RULES = SMALL | COMPLETION | ACCUMULATES | SCRIPTS
 
 
 def judged(path):
