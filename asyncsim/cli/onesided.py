@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import traceback
 from contextlib import redirect_stdout
 from io import StringIO
 from typing import TYPE_CHECKING, Any
@@ -83,7 +84,7 @@ def _run(  # noqa: PLR0913 - one argument an option
         except KernelError as error:
             click.echo(program.printed, nl=False)
             click.echo(f"asyncsim: {error}", err=True)
-            status = BAD_INPUT if isinstance(error.__cause__, AsyncsimError) else 1
+            status = BAD_INPUT if isinstance(error.__cause__, AsyncsimError) or _in_a_call(error.__cause__) else 1
             _write(json_file, script, status, None, str(error))
             return status
         click.echo(program.printed, nl=False)
@@ -107,6 +108,14 @@ def _run(  # noqa: PLR0913 - one argument an option
     click.echo(coloured(report_text(report, width=width(), replay=replayed)), nl=False)
     _write(json_file, script, status, report, "")
     return status
+
+
+def _in_a_call(error: BaseException | None) -> bool:
+    """Say whether an error came out of a call of the interface, which cannot do with what it was given."""
+    if not isinstance(error, TypeError | ValueError | AttributeError | OverflowError):
+        return False
+    modules = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(module.startswith("asyncsim.frontends.") for module in modules)
 
 
 def _write(file: Path | None, script: str, status: int, report: Report | None, error: str) -> None:

@@ -127,8 +127,10 @@ class Memory:
             self.flush()
             given = blocking(operation)
         except Exception:
+            operation.close()
             raise
         except BaseException:
+            operation.close()
             self.ended = True
             raise
         self.forget()

@@ -64,6 +64,7 @@ class Operations:
             own.places.add(self.block)
             if stored:
                 own.note_store(self.block, [(0, self.flat.size, 1)])
+                own.do(own.rank.quiet())
         if shared:
             own.shared.add(self.block)
         own.stored.pop(self.key, None)
@@ -107,7 +108,7 @@ class Operations:
             raise MisuseError(f"{what} to rank {rank} on {self.name}, of which that rank said MODE_NOPUT")
         self._used = True
         to = (self.key, int(rank))
-        own.pending[to] = None
+        own.pending.setdefault(to, "")
         return own, world, to
 
     def cells(self, own: Proc, name: str) -> Any:
@@ -235,11 +236,11 @@ class Operations:
             raise MisuseError(f"{what}: {op!r} is no predefined operation of an accumulate")
         flat = buffer(what, given)
         place = self._place(what, int(rank), target, flat)
-        before = own.mail.setdefault(("ops", self.key, own.me), {})
         if op.name != "NO_OP":
-            if before.get(to, op.name) != op.name or (to in before and op.name == "REPLACE"):
+            before = own.pending[to]
+            if before and (before != op.name or op.name == "REPLACE"):
                 own.marked(ORDERED)
-            before[to] = op.name
+            own.pending[to] = op.name
         domain = own.domain(to, ORDERED)
         if ORDERED in own.layout.marks and domain is not None:
             domain.run(own, lambda actor: actor.fence())

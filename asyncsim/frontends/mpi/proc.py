@@ -28,7 +28,7 @@ class Proc(Party):
 
     Attributes:
         windows: those that are not freed.
-        pending: the windows and targets that operations are under way to.
+        pending: the windows and targets that operations are under way to, and the last operator of accumulates.
         stored: where it last stored to a window in place, by the window's key.
         shared: the blocks that peers load and store, too.
 
@@ -39,7 +39,7 @@ class Proc(Party):
     def __init__(self, rank: Rank, *given: Any, mail: dict[Any, Any]) -> None:
         super().__init__(rank, *given, mail=mail)
         self.windows: list[Any] = []
-        self.pending: dict[To, None] = {}
+        self.pending: dict[To, str] = {}
         self.stored: dict[Hashable, str] = {}
         self.shared: set[Block] = set()
         self._domains: dict[tuple[To, str], Domain] = {}

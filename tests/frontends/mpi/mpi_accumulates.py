@@ -60,7 +60,8 @@ win.Fence()
     "NO_OP goes with every operator (12.2.1)": (
         """
 win.Fence()
-win.Get_accumulate(one, out, 0, 0, MPI.NO_OP if me else MPI.SUM)  #! win.Get_accumulate(one, out, 0, 0, MPI.MIN if me else MPI.SUM)
+op = MPI.NO_OP  #! op = MPI.MIN
+win.Get_accumulate(one, out, 0, 0, op if me else MPI.SUM)
 win.Fence()
 """,
         RACE,
@@ -102,7 +103,7 @@ win.Accumulate(one, 0, 0, MPI.BOR)
 win.Fence()
 assert me or mem[0] == 3  #! assert me or mem[0] == 1
 """,
-        "wrong-result",
+        "AssertionError",
     ),
     "logical operators give 0 or 1 (12.3.4)": (
         """
@@ -112,7 +113,7 @@ if me:
 win.Fence()
 assert me or mem[0] == 1  #! assert me or mem[0] == 8
 """,
-        "",
+        "AssertionError",
     ),
     "maxima of floats are atomic (12.3.4)": (
         """
@@ -120,12 +121,11 @@ x = np.zeros(1)
 other = MPI.Win.Create(x, 8, comm=comm)
 other.Fence()
 other.Accumulate(np.array([me - 0.5]), 0, 0, MPI.MAX)
-other.Fence()  #! comm.Barrier()
-assert me or x[0] == 0.5
 other.Fence()
+assert me or x[0] == 0.5  #! assert me or x[0] == 0
 other.Free()
 """,
-        RACE,
+        "AssertionError",
     ),
     "sums of floats are fetched in one step (12.3.4)": (
         """
@@ -134,7 +134,7 @@ other = MPI.Win.Create(x, 8, comm=comm)
 other.Fence()
 other.Fetch_and_op(np.array([1.5]), held, 0, 0, MPI.SUM)  #! other.Put(np.array([1.5]), 0, 0)
 other.Fence()
-assert me or x[0] == 3
+print(x[0])
 other.Free()
 """,
         RACE,
@@ -159,13 +159,14 @@ x = np.zeros(2, dtype='l')
 other = MPI.Win.Create(x, 8, comm=comm)
 other.Fence()
 if me:
-    other.Accumulate(np.array([1], dtype='l'), 0, 1, MPI.SUM)  #! other.Accumulate(np.array([1], dtype='l'), 0, 0, MPI.SUM)
+    place = 1  #! place = 0
+    other.Accumulate(np.array([1], dtype='l'), 0, place, MPI.SUM)
 else:
     other.Accumulate(np.array([1], dtype='i'), 0, 0, MPI.SUM)
 other.Fence()
 other.Free()
 """,
-        RACE,
+        "share bytes",
     ),
     "accumulates of one rank on one target are in order (12.7.2)": (
         """
@@ -176,7 +177,7 @@ if me == 1:
 win.Fence()
 assert me or mem[0] == 4  #! assert me or mem[0] == 2
 """,
-        "wrong-result",
+        "AssertionError",
     ),
     "a put and an accumulate of one rank are not in order (12.7.2)": (
         """
@@ -189,35 +190,13 @@ win.Unlock_all()
 """,
         RACE,
     ),
-    "an accumulate as a flag comes after a flush (12.5.4)": (
-        """
-win.Lock_all()
-if me == 1:
-    win.Put(one, 0, 1)
-    win.Flush(0)  #!
-    win.Accumulate(one, 0, 0, MPI.REPLACE)
-    win.Flush(0)
-else:
-    while out[0] == 0:
-        win.Fetch_and_op(None, out, 0, 0, MPI.NO_OP)
-        win.Flush(0)
-    print(mem[1])
-win.Unlock_all()
-""",
-        RACE,
-    ),
     "a get-accumulate is one step (12.3.4)": (
         """
 win.Lock_all()
-win.Get_accumulate(one, out, 0, 0, MPI.SUM)  #! win.Get(out, 0, 0)
-win.Flush(0)
+win.Get_accumulate(one, out, 0, 0, MPI.SUM)
 win.Unlock_all()
-if me == 1:
-    win.Lock(0)
-    win.Accumulate(one, 0, 1)
-    win.Unlock(0)
 comm.Barrier()
-assert me or mem[0] == 3
+assert me or mem[0] == 3  #! assert me or out[0] == 0
 """,
         "wrong-result",
     ),
@@ -247,25 +226,6 @@ if me:
     win.Compare_and_swap(one, np.zeros(1, dtype='i'), out, 0, 0)
 else:
     win.Compare_and_swap(one, np.zeros(1, dtype='i'), out, 0, 0)  #! win.Put(one, 0, 0)
-win.Unlock_all()
-""",
-        RACE,
-    ),
-    "a lock by compare-and-swap guards (12.3.4)": (
-        """
-win.Lock_all()
-free, took = np.zeros(1, dtype='i'), np.ones(1, dtype='i')
-out[0] = 1
-while out[0] != 0:  #! if True:
-    win.Compare_and_swap(took, free, out, 0, 0)
-    win.Flush(0)
-got = np.zeros(1, dtype='i')
-win.Get(got, 0, 1)
-win.Flush(0)
-got[0] += 1
-win.Put(got, 0, 1)
-win.Flush(0)
-win.Accumulate(free, 0, 0, MPI.REPLACE)
 win.Unlock_all()
 """,
         RACE,

@@ -390,7 +390,7 @@ x = np.ndarray(buffer=buf, dtype='d', shape=(1,))
 own = np.frombuffer(shared.tomemory(), dtype='d')
 own[0] = me  #! x[0] = me
 comm.Barrier()
-assert x[0] == 0
+print(x[0])
 shared.Free()
 """,
         RACE,

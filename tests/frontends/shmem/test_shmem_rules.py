@@ -1,13 +1,14 @@
 """Each rule of OpenSHMEM: the program that keeps it passes, the one that breaks it by a line is told."""
 
 import pytest
+from shmem_more_rules import FURTHER
 from shmem_rules import RULES as SMALL
 from shmem_scripts import SCRIPTS
 
 from asyncsim import KernelError
 from asyncsim.frontends.shmem.module import script
 
-RULES = SMALL | SCRIPTS
+RULES = SMALL | FURTHER | SCRIPTS
 
 
 def judged(path, ranks):

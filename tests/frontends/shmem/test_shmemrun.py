@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from command import run
 
 SHIFT = """\
@@ -70,3 +71,37 @@ def test_modules_beside_the_script_are_seen_too(tmp_path):
     ran = run("shmemrun", written(tmp_path, text))
     assert ran.exit_code == 1
     assert "helper.py:2" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "line", "told"),
+    [
+        ("shmemrun", "shmem.zeros('a')", "no array of shape"),
+        ("shmemrun", "shmem.zeros(1, dtype=object)", "it is for numbers"),
+        ("shmemrun", "shmem.put(x, x, 0, size=-1)", "give a number of elements"),
+        ("shmemrun", "shmem.iput(x, x, 0, 0, 1)", "a stride of 0"),
+        ("shmemrun", "shmem.wait_until(shmem.zeros(1, dtype='i'), 'XX', 1)", "there is no comparison"),
+        ("shmemrun", "shmem.wait_until(shmem.zeros(1, dtype='i'), 'EQ', 'a')", "is not what 1 elements hold"),
+        ("shmemrun", "shmem.put_signal(x, x, 0, 3, 1, 0)", "int is no signal"),
+        ("shmemrun", "shmem.put_signal(x, x, 0, shmem.new_signal(), 1, 9)", "9 is not a valid SIGNAL"),
+        ("shmemrun", "shmem.put(x, x, 0, ctx=shmem.CTX_INVALID)", "this context is not valid"),
+        ("shmemrun", "shmem.TEAM_WORLD.split_strided('a')", "cannot be interpreted"),
+        ("shmemrun", "shmem.global_exit(3)", "is not followed"),
+        ("mpirun", "win.Fence('x')", "unsupported operand"),
+        ("mpirun", "win.Put(one, 0, 'a')", "give a displacement"),
+        ("mpirun", "win.Start(3)", "no attribute 'members'"),
+        ("mpirun", "MPI.Win.Allocate(-4, 1)", "give a number of bytes"),
+        ("mpirun", "MPI.Win.Allocate(4, 0)", "the bytes of a displacement"),
+        ("mpirun", "MPI.Win.Create([1, 2])", "give a NumPy array"),
+        ("mpirun", "win.Shared_query(0)", "was not made by Allocate_shared"),
+        ("mpirun", "win.Lock(5)", "there is no rank 5"),
+        ("mpirun", "MPI.Foo", "mpi4py.MPI.Foo does not exist"),
+    ],
+)
+def test_what_cannot_be_is_told_with_its_line_and_left_with_2(command, line, told, tmp_path):
+    mpi = "from mpi4py import MPI\none = np.ones(1)\nwin = MPI.Win.Create(np.zeros(4), 8)\nwin.Fence()\n"
+    head = "from shmem4py import shmem\nx = shmem.zeros(2)\n" if command == "shmemrun" else mpi
+    ran = run(command, written(tmp_path, f"import numpy as np\n{head}{line}\n"))
+    assert ran.exit_code == 2, ran.output
+    assert told in ran.stderr
+    assert f"shift.py:{head.count(chr(10)) + 2}" in ran.stderr or "valid SIGNAL" in told
