@@ -10,7 +10,7 @@ from parted import BUDGET, SIZES, case_of_text, divided, facts, storing_case
 from asyncsim import DivergenceError, Signal, Window, kernel
 from asyncsim.checking.diagnose.outcome import Judge
 from asyncsim.checking.search.dependence import Refinement
-from asyncsim.checking.search.dpor import Decision, Prefix
+from asyncsim.checking.search.dpor import Decision, Prefix, Tree
 from asyncsim.checking.search.exhaust import ExhaustiveSearch
 from asyncsim.checking.workers import subtree as splitting
 from asyncsim.checking.workers.exhaust_parallel import ParallelSearch
@@ -70,6 +70,19 @@ async def test_a_narrow_tree_is_not_looked_at_for_ever(monkeypatch):
     assert len(await split(storing_case(), [Prefix(Refinement())], 9)) >= 9
     monkeypatch.setattr(splitting, "_PROBES_PER_PART", 0)
     assert len(await split(storing_case(), [Prefix(Refinement())], 9)) == 1
+
+
+async def test_what_is_left_is_the_whole_prefix_while_its_first_execution_goes_on():
+    case = storing_case(2)
+    search = ExhaustiveSearch(case, Judge(case), prefix=Prefix(Refinement()))
+    await search.run(2)
+    left = search.tree.rest
+    assert left is not None
+    assert len(left.path) > 1
+    again = Tree(case, left)
+    assert again.rest == left
+    again.node_at(0, list(search.tree.path[0].ready.values()))  # one step of it, and no more
+    assert again.rest == left
 
 
 async def test_a_prefix_that_the_kernel_does_not_follow():
