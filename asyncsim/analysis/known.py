@@ -92,6 +92,7 @@ class Known:
         }
         self._chains: dict[int, list[Place]] = {}
         self._broken: dict[tuple[Place, int], bool] = {}
+        self._last_told = {update: max(at for at, _ in spots) for update, spots in self._releases.items() if spots}
         self._known: list[dict[int, tuple[list[float], list[int]]]] = [{} for _ in tasks]
         """Of each actor, by how many of its places to tell come before a source."""
         self._needed: dict[Place, tuple[Place | None, list[Wait]]] = {}
@@ -219,24 +220,25 @@ class Known:
             moved = False
             for b in behind:
                 own = acquires[b]
-                while passed[b] < len(own) and self._is_clean(own[passed[b]], u, run):
+                while passed[b] < len(own) and self._is_clean(source, own[passed[b]], u, run):
                     passed[b] += 1
                     u[b] = own[passed[b]].at if passed[b] < len(own) else inf
                     moved = True
             return moved
 
         # With more held than need be, one run passes many; what it does not is tried by itself.
-        while go_on(self._runs.without(self._telling(u))) or go_on(None):
+        while go_on(self._runs.going_on(source, self._telling(u))) or go_on(None):
             pass
         return u, passed
 
     def _telling(self, u: list[float]) -> list[Place]:
-        return [update for update, spots in self._releases.items() if any(at > u[update[0]] for at, _ in spots)]
+        return [update for update, last in self._last_told.items() if last > u[update[0]]]
 
-    def _is_clean(self, acquire: Acquire, u: list[float], run: HeldRun | None) -> bool:
+    def _is_clean(self, source: int, acquire: Acquire, u: list[float], run: HeldRun | None) -> bool:
         """Say whether an actor can be past an acquire and not know the source.
 
         Args:
+            source: the actor of what is to be known.
             acquire: of another actor than the source's.
             u: what is known by now.
             run: with more held than is asked for; None: a run with just that.
@@ -246,7 +248,8 @@ class Known:
             return all(2 * index + 1 <= u[actor] for actor, index in acquire.sources)
         wait = acquire.seen
         for number in self._possible(wait):
-            state = run or self._runs.without(self._would_tell(acquire, wait, number, u))
+            told = () if run else self._would_tell(acquire, wait, number, u)
+            state = run or self._runs.going_on((source, wait.place[0], number), told)
             if self._comes_about(wait, number, state):
                 return True
         return False

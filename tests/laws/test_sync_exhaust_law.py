@@ -75,6 +75,7 @@ CROWDED = [
     "ld x; wait c == 1 c := 0; st x || c |= 2; c |= 4 || ld x; c |= 2; st y || st x",
     "ld x; wait c == 1 c := 0; st x || c ^= 2; c ^= 4 || ld x; c ^= 2; st y || st x",
     "ld x; wait c == 1 c := 0; st x || c &= 2; c &= 4 || ld x; c &= 2; st y || st x",
+    "ld x; wait c >= 1 c += -1; st x || c := 0; c := 0 || ld x; c := 0; st y || st x",  # equal Sets are independent
     "ld x; wait c > 0 c := 3; st x || c min 0; c min -1 || ld x; c min 0; st y || st x",
 ]
 
