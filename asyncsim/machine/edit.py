@@ -10,12 +10,26 @@ A run without edits is driven without any of this.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.trace.edit import BARRIER, DROP, SKIP
+from asyncsim.trace.edit import BARRIER, DROP, NARROW, RELAX, SKIP
 from asyncsim.trace.errors import MisuseError
-from asyncsim.trace.kinds import CARRYING, FENCING, KINDS, NOTIFY, NOTIFYING, PUT, QUIETING, WAITING
-from asyncsim.trace.op import Op, change_by
+from asyncsim.trace.kinds import (
+    BLOCK,
+    CARRYING,
+    FENCING,
+    KINDS,
+    NOTIFY,
+    NOTIFYING,
+    PUT,
+    QUIETING,
+    RANK,
+    RELAXED,
+    WAITING,
+    WORLD,
+)
+from asyncsim.trace.op import Op, change_by, order_of, scope_of, with_said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -109,7 +123,13 @@ class Editor:
         """Return what is left of an operation: all, a part, or nothing."""
         lines = [frame.text for frame in frames]
         for number, edit in enumerate(self._edits):
-            if op.kind in _OBJECTS[edit.what] and not op.result and edit.reach(lines) is not None:
+            if op.kind not in _OBJECTS[edit.what] or edit.reach(lines) is None:
+                continue
+            if edit.what in (RELAX, NARROW):
+                weaker = weakened(op, edit.what)
+                self._applied[number] = self._applied[number] or weaker is not None
+                op = weaker or op
+            elif not op.result:
                 self._applied[number] = True
                 return self._rest(op)
         return op
@@ -177,8 +197,34 @@ class Editor:
             meeting.close()
 
 
-_OBJECTS = {SKIP: WAITING | QUIETING | FENCING, DROP: NOTIFYING | CARRYING, BARRIER: frozenset[str]()}
-"""The kinds of operations that an edit takes away. What returns a value stays, as a poll: it would return another."""
+_RELAXING = frozenset(name for name, kind in KINDS.items() if RELAXED in kind.orders)
+_OBJECTS = {
+    SKIP: WAITING | QUIETING | FENCING, DROP: NOTIFYING | CARRYING, BARRIER: frozenset[str](),
+    RELAX: _RELAXING, NARROW: _RELAXING | FENCING,
+}  # fmt: skip
+"""The kinds of operations that an edit changes. What returns a value is not taken away, as a poll: it would return
+another."""
+
+_NARROWER = {WORLD: RANK, RANK: BLOCK}
+
+
+def weakened(op: Op, what: str) -> Op | None:
+    """Return an operation that orders less; None: it orders nothing that could be taken away so.
+
+    Args:
+        op: any operation.
+        what: `RELAX`: its order; `NARROW`: its scope, by one.
+
+    """
+    if op.kind not in _OBJECTS[what] or order_of(op) == RELAXED:
+        return None
+    order, scope, update, operand, result = op.said
+    if what == NARROW:
+        narrower = _NARROWER.get(scope_of(op))
+        return None if narrower is None else with_said(op, (order, narrower, update, operand, result))
+    if op.kind in NOTIFYING:
+        return replace(op, relaxed=True, link="")
+    return with_said(op, (RELAXED, scope, update, operand, result))
 
 
 async def _barrier(rank: Rank, signal: SignalView, generation: int) -> None:

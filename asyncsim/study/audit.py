@@ -18,15 +18,18 @@ from asyncsim.checking.verdict.models import AUTO
 from asyncsim.checking.verdict.report import Report
 from asyncsim.collectives.barrier import barrier, settle
 from asyncsim.machine.case import Case
+from asyncsim.machine.edit import weakened
 from asyncsim.machine.simulate import Blocking, simulate
 from asyncsim.schedulers.fifo import Fifo
 from asyncsim.study.repair import Repair, repair
 from asyncsim.trace.cells import SET
-from asyncsim.trace.edit import DROP, SKIP, Edit
+from asyncsim.trace.edit import DROP, NARROW, RELAX, SKIP, Edit
 from asyncsim.trace.errors import KernelError
 from asyncsim.trace.event import STOPPED
 from asyncsim.trace.finding import PROVED, REFUTED, SAME_CALL, Finding
 from asyncsim.trace.kinds import CARRYING, FENCING, NOTIFY, NOTIFYING, QUIETING, WAITING
+from asyncsim.trace.late import model_of
+from asyncsim.trace.op import order_of
 from asyncsim.trace.token import Token, encode
 
 if TYPE_CHECKING:
@@ -184,7 +187,8 @@ async def audit(  # noqa: PLR0913 - each is a choice of the user's
         kernel: what to audit.
         ranks: P.
         calls: back to back on the same memory; each part is judged over one call, too.
-        memory: the memory model; "auto": of those under which `check` judges the kernel, that of its verdict.
+        memory: the memory model; "auto": of those under which `check` judges the kernel, that of its verdict; ``gpu``,
+            if it holds under that and all others.
         seed: of the inputs.
         fine: go through the notifies and waits inside each barrier, too.
         save: a directory; the witnesses of each part are written to a folder of their own in it.
@@ -204,7 +208,8 @@ async def audit(  # noqa: PLR0913 - each is a choice of the user's
         first = await _check(Case(kernel, ranks, calls, seed=seed), None, memory=AUTO)
         if first.interrupted:
             return AuditReport(first, first, interrupted=True, seconds=time.perf_counter() - started)
-        memory = first.case.memory
+        # Under gpu parts of operations can be taken away, too; and what is proved there is proved under sc.
+        memory = "gpu" if "gpu" in first.models and not first.refuted else first.case.memory
     call_counts = tuple(dict.fromkeys((1, calls)))
     cases = [Case(kernel, ranks, number, memory, seed) for number in call_counts]
     unedited = [await _check_or_refute(case, None if save is None else save / "as-it-stands") for case in cases]
@@ -324,8 +329,9 @@ class SyncPart:
     """One part of a kernel's synchronisation.
 
     Args:
-        kind: "barrier", "wait", "notify", "credits", "quiet" or "fence".
-        edit: takes it away.
+        kind: "barrier", "wait", "notify", "credits", "quiet" or "fence"; of an operation under ``gpu`` also its order
+            ("release", "acquire", "acq_rel") and its "scope".
+        edit: takes it away; of an order or a scope, makes it weaker.
 
     """
 
@@ -347,11 +353,18 @@ async def parts_of(case: Case, *, fine: bool = False) -> list[SyncPart]:
 
     """
     found: dict[SyncPart, None] = {}
+    scoped = model_of(case.memory).scoped
 
     def watch(op: Op, frames: Sequence[Frame]) -> None:
         kind = _kind(op)
         if kind is not None:
             found.update(dict.fromkeys(_parts(kind, frames, fine=fine)))
+        if scoped and (fine or barrier.__code__ not in [frame.code for frame in frames[1:]]):
+            lines = tuple(frame.text for frame in frames)
+            weaker = {RELAX: order_of(op), NARROW: "scope"}
+            found.update(
+                (SyncPart(what, Edit(edit, lines)), None) for edit, what in weaker.items() if weakened(op, edit)
+            )
 
     await simulate.aio(case, Fifo(), watch=watch, engine="direct")
     return list(found)

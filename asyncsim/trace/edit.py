@@ -2,6 +2,8 @@
 
     skip SITE                   what waits at the site passes at once: it is not issued at all
     drop SITE                   notifies at the site are not sent
+    relax SITE                  what synchronises at the site is relaxed
+    narrow SITE                 it orders in a smaller scope: in the rank, not the world; in the block, not the rank
     barrier before SITE         all ranks meet before each rank's first operation at the site in a call
     barrier before every SITE   they meet each time a rank comes to the site
     barrier before return       they meet before they return from a call
@@ -30,13 +32,14 @@ if TYPE_CHECKING:
     from asyncsim.trace.declare import Declaration
     from asyncsim.trace.world import World
 
-SKIP, DROP, BARRIER = "skip", "drop", "barrier"
+SKIP, DROP, RELAX, NARROW, BARRIER = "skip", "drop", "relax", "narrow", "barrier"
 
 _FORMS = (
-    "write 'skip SITE', 'drop SITE', 'barrier before [every] SITE' or 'barrier before return'; "
+    "write 'skip SITE', 'drop SITE', 'relax SITE', 'narrow SITE', 'barrier before [every] SITE' or "
+    "'barrier before return'; "
     "a SITE is file:line, or file:line in file:line"
 )
-_TEXT = re.compile(r"(?P<what>skip|drop|barrier before)(?P<every> every)? (?P<site>.+)", re.DOTALL)
+_TEXT = re.compile(r"(?P<what>skip|drop|relax|narrow|barrier before)(?P<every> every)? (?P<site>.+)", re.DOTALL)
 _LINE = re.compile(r"(.+?:\d{1,9})(?: in |\Z)", re.ASCII | re.DOTALL)
 _RETURN = "return"
 
@@ -46,7 +49,7 @@ class Edit:
     """One change of a run.
 
     Args:
-        what: "skip", "drop" or "barrier".
+        what: "skip", "drop", "relax", "narrow" or "barrier".
         site: source lines as ``file:line``, the outermost first; empty: the return from a call.
         every: a barrier each time that a rank comes to the site, not only the first time in a call.
 

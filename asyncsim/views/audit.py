@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from asyncsim.checking.verdict.models import models_text
 from asyncsim.study.audit import CREDITS
+from asyncsim.trace.edit import NARROW, RELAX
 from asyncsim.trace.finding import PROVED, REFUTED
 from asyncsim.views.report import (
     WIDTH,
@@ -121,7 +122,7 @@ def _nothing(row: PartAudit, *, last: bool) -> str:
     if not last:
         return "nothing within one call"
     if row.redundant:
-        return "nothing: redundant"
+        return f"nothing: {_WEAKER.get(row.part.edit.what, ('redundant', ''))[0]}"
     if row.proved:
         return "the mistake: without it the kernel is PROVED"
     verdict = row.reports[-1].verdict
@@ -130,12 +131,20 @@ def _nothing(row: PartAudit, *, last: bool) -> str:
 
 def _nothing_shown(row: PartAudit, *, last: bool) -> str:
     if last and not row.redundant:
-        return f"nothing more goes wrong. Without it: {row.reports[-1].scope}"
-    return "nothing goes wrong. Without it this run is right, and from it all others are proved right"
+        return f"nothing more goes wrong. {_without(row).rstrip(',')}: {row.reports[-1].scope}"
+    return f"nothing goes wrong. {_without(row)} this run is right, and from it all others are proved right"
 
 
 def _shown(row: PartAudit, guard: Protection) -> str:
-    return f"{_guard(row, guard)}. Without it {guard.finding.shown or guard.finding.why}"
+    return f"{_guard(row, guard)}. {_without(row)} {guard.finding.shown or guard.finding.why}"
+
+
+_WEAKER = {RELAX: ("it may be relaxed", "Relaxed,"), NARROW: ("it may be narrower", "In a narrower scope,")}
+"""What is said where weaker is enough, and where it is not."""
+
+
+def _without(row: PartAudit) -> str:
+    return _WEAKER.get(row.part.edit.what, ("", "Without it"))[1]
 
 
 def _aligned(rows: Sequence[tuple[str, str, str, str]]) -> list[tuple[str, str, str, str]]:

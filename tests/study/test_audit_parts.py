@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from audits import box, cell, check_witnesses, guards, numbers, verdicts
 
-from asyncsim import kernel
+from asyncsim import Case, Fifo, Signal, Window, kernel, simulate
 from asyncsim.checking.record.locate import locate
 from asyncsim.study.audit import audit
+from asyncsim.trace.edit import DROP, NARROW, RELAX, SKIP
 from asyncsim.trace.finding import EXHAUSTED, PROVED, REFUTED
 from asyncsim.views.audit import audit_text
 from kernels import reduce_scatter
@@ -89,3 +90,56 @@ def test_a_kernel_without_synchronisation_has_no_parts():
     audited = audit(alone, ranks=2)
     assert audited.rows == []
     assert "there is nothing to take away" in audit_text(audited)
+
+
+tile = Window("tile", (1,), "int64")
+up = Signal("up", (1,))
+
+
+@kernel(memory=[tile, up], golden=lambda xs: [[7, 7]] * len(xs))
+async def two_blocks(rank, tile, up):
+    """Block 1 reads what block 0 stores; the signal is fenced on one side, and released and acquired on both."""
+    producer = await rank.start(stores, tile, up, block="b0")
+    consumer = await rank.start(loads, tile, up, block="b1")
+    await rank.join(producer)
+    return await rank.join(consumer)
+
+
+async def stores(rank, tile, up):
+    await rank.store(tile[0], 7)
+    await rank.fence(order="release", scope="rank")
+    await rank.notify(up[0], 1)
+
+
+async def loads(rank, tile, up):
+    await rank.wait(up[0] >= 1)
+    first = int(await rank.load(tile[0]))
+    again = await rank.read(up[0])
+    return [first, 7 * again]
+
+
+def test_an_order_and_a_scope_may_be_weaker():
+    audited = audit(two_blocks, ranks=1, calls=1)
+    assert (audited.report.verdict, audited.report.case.memory) == (PROVED, "gpu")
+    weaker = [(row.part.kind, row.redundant) for row in audited.rows if row.part.edit.what in (RELAX, NARROW)]
+    assert weaker == [
+        ("scope", True), ("acquire", False), ("scope", True), ("release", True), ("scope", True), ("acquire", True),
+        ("scope", True),
+    ]  # fmt: skip
+    text = audit_text(audited)
+    assert "nothing: it may be relaxed" in text
+    assert "nothing: it may be narrower" in text
+    assert "Relaxed, with the value before: rank 0's result" in text
+    check_witnesses(audited)
+
+
+def test_orders_and_scopes_are_no_parts_where_they_mean_nothing():
+    audited = audit(two_blocks, ranks=1, calls=1, memory="sc")
+    assert {row.part.edit.what for row in audited.rows} == {SKIP, DROP}
+
+
+def test_two_edits_may_weaken_one_operation():
+    line = next(row.part.edit.site[0] for row in audit(two_blocks, ranks=1, calls=1).rows if row.part.kind == "acquire")
+    run = simulate(Case(two_blocks, 1, memory="gpu", edits=(f"relax {line}", f"narrow {line}")), Fifo(), record="fifo")
+    (wait,) = {event.op.said[:2] for event in run.recorded.events if event.op.kind == "wait"}
+    assert wait == ("relaxed", "rank")

@@ -93,7 +93,7 @@ ALL = ["put_signal", "wait", "notify", "wait", "fence", "quiet", "load"]
 sites = st.lists(st.sampled_from(["kernels/x.py:9", "my files in it/y.py:10", "C:/z.py:123", "<stdin>:1"]), min_size=1)
 
 
-@given(st.sampled_from(["skip", "drop", "barrier"]), sites.map(tuple), st.booleans())
+@given(st.sampled_from(["skip", "drop", "relax", "narrow", "barrier"]), sites.map(tuple), st.booleans())
 def test_an_edit_comes_back_from_its_text(what, site, every):
     edit = Edit(what, site, every=every and what == "barrier")
     assert edit_of(str(edit)) == edit
