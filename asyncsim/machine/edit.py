@@ -216,7 +216,7 @@ def weakened(op: Op, what: str) -> Op | None:
         what: `RELAX`: its order; `NARROW`: its scope, by one.
 
     """
-    if op.kind not in _OBJECTS[what] or order_of(op) == RELAXED:
+    if op.kind not in _OBJECTS[what] or (what == RELAX and order_of(op) == RELAXED):
         return None
     order, scope, update, operand, result = op.said
     if what == NARROW:
