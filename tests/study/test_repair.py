@@ -25,12 +25,15 @@ BEYOND = {
     "field.f25_two_streams_one_communicator:buggy",
     "field.f33_two_epochs_for_one_scratch:buggy",
     "field.f34_banks_of_two_strides:buggy",
+    "field.f35_baseline_of_each_block:buggy",
+    "field.f36_grid_barrier_without_a_round:buggy",
     "field.f38_pad_of_a_smaller_team:buggy",
     "field.f39_window_larger_than_the_ring:buggy",
     "field.f40_set_flag_of_many_producers:buggy",
     "field.f42_late_flag_of_an_epoch_given_up:buggy",
     "field.f43_each_survivor_its_own_dead:buggy",
     "field.f44_flags_cleaned_at_readmission:buggy",
+    "field.f50_locks_zeroed_without_a_fence:buggy",
 }
 """What no change of these kinds repairs: counters, epochs and indexes that are wrong from the ground up."""
 
