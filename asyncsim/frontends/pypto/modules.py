@@ -23,6 +23,7 @@ from asyncsim.frontends.pypto.dtypes import (
     WaitCmp,
 )
 from asyncsim.frontends.pypto.functions import Jit, Program, function_of, program_of
+from asyncsim.frontends.pypto.host import HostTensor
 from asyncsim.frontends.pypto.hosted_collective import Collective
 from asyncsim.frontends.pypto.loops import Frame, carry, count, inline
 from asyncsim.frontends.pypto.operation import Operation
@@ -33,9 +34,10 @@ from asyncsim.guest.host import is_hosted, present
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from asyncsim.frontends.pypto.dtypes import DType
     from asyncsim.frontends.pypto.host import HostCall
     from asyncsim.frontends.pypto.session import Session
-    from asyncsim.frontends.pypto.values import Buffer, View
+    from asyncsim.frontends.pypto.values import Buffer, LocalTensor, View
 
 LANGUAGE, DISTRIBUTED_LANGUAGE = "pypto.language", "pypto.language.distributed"
 
@@ -123,7 +125,6 @@ def _language(session: Session) -> dict[str, Any]:
     tensors: dict[str, Any] = {
         **{name: Operation(f"pl.{name}", getattr(core, name)) for name in names},
         "slice": core.part_of,
-        "create_tensor": core.create_tensor,
         **tile_operators(),
     }
     loops = dict.fromkeys(("range", "unroll", "pipeline"), count)
@@ -133,8 +134,14 @@ def _language(session: Session) -> dict[str, Any]:
         session.serial = session.serial or is_hosted()
         return count(*bounds, **options)
 
+    def create_tensor(shape: Any, dtype: DType, **options: Any) -> LocalTensor | HostTensor:  # noqa: ANN401 - checked
+        """Return a tensor of zeros: a kernel's own, or one that the host function hands from dispatch to dispatch."""
+        made = core.create_tensor(shape, dtype, **options)
+        return HostTensor(made.array) if session.host is not None and not is_hosted() else made
+
     array = {"create": lambda extent, dtype: full([extent], dtype, 0)}
-    parts = {"tile": {**tensors, "create": tensors["create_tile"]}, "tensor": {**tensors, "create": core.create_tensor}}
+    tensors["create_tensor"] = create_tensor
+    parts = {"tile": {**tensors, "create": tensors["create_tile"]}, "tensor": {**tensors, "create": create_tensor}}
     return {
         **tensors,
         **loops,
