@@ -7,6 +7,7 @@ import types
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from asyncsim.frontends.pypto.annotations import Dynamic
 from asyncsim.frontends.pypto.refusals import NotWrittenError, refused
 from asyncsim.guest.host import blocking, is_hosted
 
@@ -40,6 +41,8 @@ class Operation:
                 f"{self.name} is called outside a kernel; call it in a function that is dispatched to a device, or in "
                 "one that such a function calls"
             )
+        args = tuple(map(_settled, args))  # here, in the kernel: where the operation is awaited, none is running
+        kwargs = {name: _settled(value) for name, value in kwargs.items()}
         try:
             coroutine = self.run(*args, **kwargs)
         except TypeError as error:
@@ -51,6 +54,16 @@ class Operation:
                 raise refused(f"{self.name}: {unbound(wrong)}; it is {self.name}({shown})", TypeError) from None
             raise error from None
         return blocking(coroutine)
+
+
+def _settled(value: Any) -> Any:  # noqa: ANN401 - an argument
+    """Return an argument with numbers for dynamic extents, as far as they are known."""
+    if isinstance(value, Dynamic):
+        known = value.known()
+        return value if known is None else known
+    if isinstance(value, list | tuple) and any(isinstance(each, Dynamic) for each in value):
+        return [_settled(each) for each in value]
+    return value
 
 
 def unbound(error: TypeError) -> str:

@@ -37,12 +37,12 @@ def stages(
         staged, total = pl.yield_(window, pl.maximum(most, pl.tile.load(window, [c, 0], [1, SIZE])))
     for c in pl.unroll(M):
         y = pl.tensor.store(pl.load(staged, [c, 0], [1, SIZE]), [0, c * SIZE], y)
-    return pl.store(total, [0, 0], y)
+    return pl.store(total, [0, (M - 3) * SIZE], y)
 
 
 @pl.jit.host
 def host(x: pl.Tensor[[NR, M, SIZE], pl.FP32], y: pl.Out[pl.Tensor[[NR, 1, M * SIZE], pl.FP32]]):
-    data_buf = pld.alloc_window_buffer(M * SIZE * 4)
+    data_buf = pld.alloc_window_buffer(M * SIZE * pl.FP32.get_byte())
     signal_buf = pld.alloc_window_buffer([M, 1], dtype=pl.INT32)
     for r in pl.range(NR):
         data, signal = pld.window(data_buf, [M, SIZE], dtype=pl.FP32), pld.window(signal_buf, [M, 1], dtype=pl.INT32)
