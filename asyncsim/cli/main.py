@@ -6,11 +6,13 @@ Exit status: 0 nothing harmful was found; 1 REFUTED, or a replay shows the failu
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 import traceback
 from collections.abc import MutableMapping
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -86,8 +88,38 @@ class _Commands(MutableMapping[str, click.Command]):
         return len(self._places)
 
 
+def _summary(name: str) -> click.Command:
+    """Return what stands for a command in the list of help: its docstring, from its source.
+
+    To import all commands for that takes a second.
+    """
+    module, _, attribute = COMMANDS[name].partition(":")
+    for node in ast.parse(Path(__file__).with_name(f"{module}.py").read_text("utf-8")).body:
+        match node:
+            case ast.FunctionDef(name=known) if known == attribute:
+                return click.Command(name, help=ast.get_docstring(node))
+            case ast.Assign(
+                targets=[ast.Name(id=known)], value=ast.Call(args=[*_, ast.Constant(value=str(about))])
+            ) if known == attribute:
+                return click.Command(name, help=about)
+    return main.commands[name]
+
+
 class _Guarded(click.Group):
     """A group whose commands fail with the right status."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands, as click does.
+
+        Args:
+            ctx: of the group.
+            formatter: takes the list.
+
+        """
+        names = self.list_commands(ctx)
+        summaries = [_summary(name) if name in COMMANDS else self.commands[name] for name in names]
+        listed = click.Group(commands=summaries)
+        click.Group.format_commands(listed, click.Context(listed), formatter)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - whatever the command returns
         """Run the command, and turn what it raises into a message and a status."""

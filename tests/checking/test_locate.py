@@ -197,10 +197,22 @@ def test_a_missing_file_names_its_neighbours(folder):
     write(folder / "sub" / "kernel_one.py")
     with pytest.raises(MisuseError, match=r"there is no file sub/kernel_onne.py; did you mean kernel_one.py\?"):
         locate("sub/kernel_onne.py:one")
-    with pytest.raises(MisuseError, match=r"there is no file nowhere/x.py; nowhere has none"):
+    with pytest.raises(MisuseError, match=r"there is no file nowhere/x.py: there is no folder nowhere"):
         locate("nowhere/x.py:one")
     with pytest.raises(MisuseError, match=r"sub/ is not a file that can be read|sub is not a file that can be read"):
         locate("sub/:one")
+
+
+def test_a_name_is_taken_as_pytest_writes_it(folder):
+    write(folder / "mine.py")
+    assert locate("mine.py::one") is locate("mine.py:one")
+
+
+def test_a_missing_file_among_many_does_not_name_those_unlike_it(folder):
+    for number in range(20):
+        write(folder / f"kernel_{number}.py")
+    with pytest.raises(MisuseError, match=r"none of the 20 Python files in \. has a name like it$"):
+        locate("zzz.py:one")
 
 
 # ---- what is shipped

@@ -100,11 +100,20 @@ def test_colour_is_for_terminals_and_can_be_refused():
 # ---- list
 
 
-def test_list_shows_every_kernel_and_what_it_must_give():
+def test_list_shows_every_kernel_and_what_it_must_give(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
     result = run("list")
     assert result.exit_code == 0
     assert last_line(result.output, "reduce_scatter:builtin ").split()[:2] == ["reduce_scatter:builtin", "nothing"]
     assert "WAR, next call; RAW, same call" in last_line(result.output, "hand_no_epilogue")
+
+
+def test_list_fits_a_terminal_of_80_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("list").output.splitlines()
+    assert max(map(len, lines)) <= 80
+    at = lines.index("reduce_scatter:hand_no_epilogue")
+    assert "    must give WAR, next call; RAW, same call" in lines[at : at + 4]
 
 
 def test_list_as_json():

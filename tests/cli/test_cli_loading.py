@@ -44,6 +44,15 @@ def test_help_names_every_command_with_what_it_does():
     assert all(len(line.split()) > 1 for line in shown)
 
 
+def test_help_lists_commands_in_their_own_words_and_imports_none():
+    def listed(names):
+        shown = click.Group(commands={name: main.commands[name] for name in names})
+        return shown.get_help(click.Context(shown, info_name="asyncsim", terminal_width=78)).partition("Commands:\n")[2]
+
+    assert run("--help").output.partition("Commands:\n")[2].strip() == listed(COMMANDS).strip()
+    assert not {f"asyncsim.cli.{name}" for name in ("check", "audit", "pypto")} & loaded_by("--help")
+
+
 def test_a_name_that_is_no_command_is_answered_with_the_nearest():
     result = run("chek")
     assert result.exit_code == 2

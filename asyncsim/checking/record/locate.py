@@ -90,7 +90,7 @@ def _split(text: str) -> tuple[str, str]:
     if text.endswith(".py"):
         return text, ""
     place, colon, name = text.rpartition(":")
-    return (place, name) if colon else (text, "")
+    return (place.removesuffix(":") if place.endswith(".py:") else place, name) if colon else (text, "")  # pytest's ::
 
 
 def _is_path(place: str) -> bool:
@@ -210,8 +210,14 @@ def _load(place: str) -> ModuleType:
 def _no_file(file: Path, error: OSError) -> str:
     if file.exists():
         return f"{file.as_posix()} is not a file that can be read ({error.strerror}); name a kernel file: file.py:name"
+    where = file.parent.as_posix()
+    if not file.parent.is_dir():
+        return f"there is no file {file.as_posix()}: there is no folder {where}"
     there = sorted(found.name for found in file.parent.glob("*.py"))
-    return f"there is no file {file.as_posix()}; {_nearest(file.name, there, f'{file.parent.as_posix()} has')}"
+    near = difflib.get_close_matches(file.name, there, n=3)
+    if near or len(there) <= MOST_NAMES:
+        return f"there is no file {file.as_posix()}; {_nearest(file.name, there, f'{where} has')}"
+    return f"there is no file {file.as_posix()}; none of the {len(there)} Python files in {where} has a name like it"
 
 
 def _relative(error: BaseException) -> str:
