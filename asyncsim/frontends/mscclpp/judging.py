@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from asyncsim.checking.verdict.check import check
 from asyncsim.frontends.mscclpp.layout import Layout
 from asyncsim.frontends.mscclpp.pairing import Remark, remarks
-from asyncsim.frontends.mscclpp.plan import OUTPUT, Operation
-from asyncsim.trace.finding import NEXT_CALL, SAME_CALL, VERDICTS
+from asyncsim.frontends.mscclpp.plan import INPUT, OUTPUT, PLAIN, Operation
+from asyncsim.trace.finding import NEXT_CALL, PROVED, SAME_CALL, VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -81,8 +81,9 @@ def judge(
     kernel = launches.kernel()
     known = (remark for plan in launches.plans for remark in remarks(plan, launches.rounds(plan)))
     reports: list[Report] = []
+    how = {"ranks": launches.plans[0].ranks, "calls": 1, "shrinking": shrinking, **options}
     for model in memory:
-        report = check(kernel, ranks=launches.plans[0].ranks, calls=1, memory=model, shrinking=shrinking, **options)
+        report = _without_twins(launches, {**how, "memory": model}) or check(kernel, memory=model, **how)
         report.later_calls = ""  # all launches are one call of the kernel
         report.notes = [note for note in report.notes if not note.startswith("what this kernel says of when things")]
         report.findings = [_scoped(finding) for finding in report.findings]
@@ -90,6 +91,38 @@ def judge(
         if report.refuted or report.interrupted:
             break
     return Judged(launches, tuple(reports), tuple(dict.fromkeys(known)))
+
+
+def _without_twins(launches: Launches, how: dict[str, Any]) -> Report | None:
+    """Return the proof of a plan in which operations of a gpu store the same bytes to the same places.
+
+    Two plain copies of the input, which no operation writes, with the same targets: which of them is the last to store
+    makes no difference, and what reads there has to come after both. So it is enough that the plan is proved with each
+    of them while the others store nothing: every other pair of accesses is in one of these runs. Launches of a gpu are
+    in order, so that copies of two launches do not meet. None: there are none, or that is not proved.
+    """
+    plan = launches.plans[0]
+    classes: dict[tuple[Any, ...], list[Operation]] = {}
+    for op in plan.operations() if plan.fifos is None and not plan.in_place and len({*launches.plans}) == 1 else ():
+        if INPUT in {span.buffer for span in op.targets}:
+            return None
+        inputs = {(span.buffer, span.rank) for span in op.sources} == {(INPUT, op.gpu)}
+        if op.is_data and inputs and not op.row.folds and op.row.writes == PLAIN and op.inside < 0:
+            classes.setdefault((op.gpu, op.sources, op.targets, op.slice_of), []).append(op)
+    twins = [listed for listed in classes.values() if len(listed) > 1]
+    chunks = [{(r, s.buffer, n) for s in each[0].targets for r in s.ranks for n in range(s.index, s.index + s.size)}
+              for each in twins]  # fmt: skip
+    if not twins or len(set().union(*chunks)) < sum(map(len, chunks)):
+        return None
+    for kept in range(max(map(len, twins))):
+        omitted = {op.path for each in twins for op in each if op is not each[min(kept, len(each) - 1)]}
+        report = check(replace(launches, omitted=frozenset(omitted)).kernel(), **how)
+        if report.verdict != PROVED:
+            return None
+    report.notes.append(
+        f"{twins[0][0].path} and {twins[0][1].path} store the same bytes: proved with each of them alone"
+    )
+    return report
 
 
 def _scoped(finding: Finding) -> Finding:

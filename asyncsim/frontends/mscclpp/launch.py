@@ -81,6 +81,7 @@ class Launches:
         pairs: how many pairs of buffers the caller has for each plan, used in turn.
         size: of the input in bytes; None: it is not said.
         late: whether threads complete what they wrote before they meet: for memory models where a meeting does not.
+        omitted: the paths of operations that read, but store nothing.
 
     """
 
@@ -89,6 +90,7 @@ class Launches:
     pairs: int = 1
     size: int | None = None
     late: bool = False
+    omitted: frozenset[str] = frozenset()
 
     def context(self, plan: Plan, suffix: str = "") -> Context:
         """Return what is set up for a plan.
@@ -205,7 +207,9 @@ class _Running:
         await standing(place, 0)(self._start_proxies(rank, state))
         for number, context in enumerate(self.contexts):
             nth, pairing = self.contexts[:number].count(context), self.pairings[id(context)]
-            launch = Launch(context, self.layout, pairing, state, number, self.launches.mode, nth)
+            launch = Launch(
+                context, self.layout, pairing, state, number, self.launches.mode, nth, self.launches.omitted
+            )
             read: list[Any] = []
             with rank.phase(f"launch {number + 1}, the caller writes the input"):
                 await standing(place, 1)(self._write(rank, launch, x[number]))

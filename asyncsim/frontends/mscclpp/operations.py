@@ -76,6 +76,7 @@ class Launch:
         number: from 0.
         mode: `MEANT` or `EXECUTED`.
         nth: how often its context was launched before.
+        omitted: the paths of operations that store nothing.
         barriers: of thread blocks, by number.
         nops: at which the two threads of a block meet, by block.
 
@@ -88,6 +89,7 @@ class Launch:
     number: int
     mode: str
     nth: int = 0
+    omitted: frozenset[str] = frozenset()
     barriers: dict[int, StreamBarrier] = field(default_factory=dict)
     nops: dict[int, StreamBarrier] = field(default_factory=dict)
 
@@ -291,7 +293,7 @@ class Thread:
                 for rank in span.ranks:
                     values = yield self.rank.load(self._region(span, kind, piece, rank))
                     total = values if total is None else fold(total, values)
-            for span, kind, _ in targets:
+            for span, kind, _ in targets if op.path not in self.launch.omitted else ():
                 for rank in span.ranks:
                     if op.name == "gstorepkt" and (rank, span.index) == (op.gpu, sources[0][0].index):
                         continue  # the same packets over themselves: what others see stays as it is

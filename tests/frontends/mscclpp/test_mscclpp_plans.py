@@ -5,7 +5,7 @@ import json
 from functools import partial
 
 import pytest
-from plans import PLANS, allgather_put
+from plans import PLANS, allgather_put, allreduce_gather
 
 from asyncsim.frontends.mscclpp import Launches, judge, parse_plan
 from asyncsim.frontends.mscclpp.plan import NAMES
@@ -67,6 +67,31 @@ def test_the_plans_have_every_operation():
 def test_a_relaxed_handshake_that_publishes_nothing_is_no_alarm(ranks):
     assert judged(allgather_put(ranks, relaxed=True).tree(), memory=["sc"]).verdict == "PROVED"
     assert judged(allgather_put(ranks, relaxed=True).tree(), memory=["gpu"], samples=5).verdict != "REFUTED"
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+def test_stores_of_the_same_bytes_do_not_cost_the_proof(ranks):
+    plan = allgather_put(ranks)
+    for gpu in range(ranks):
+        plan.add(gpu, 1, "copy", [("i", 0, 1)], [("o", gpu, 1)])
+    found = judged(plan.tree())
+    assert (found.verdict, found.models) == ("PROVED", ("sc", "gpu"))
+    assert "ops[3] and gpus[0].threadblocks[1].ops[0] store the same bytes" in found.report.notes[-1]
+
+
+@pytest.mark.parametrize("span", [("i", 1, 1), ("o", 1, 1)])
+def test_stores_of_other_bytes_to_the_same_place_are_refuted(span):
+    plan = allreduce_gather(2)
+    plan.chunks = (2, 2, 4)
+    plan.add(0, 1, "copy", [span], [("o", 0, 1)])
+    assert judged({**plan.tree(), "collective": "custom"}, shrinking=0).verdict == "REFUTED"
+
+
+def test_a_copy_that_comes_too_late_is_refuted_also_where_another_one_stores_the_same_bytes():
+    plan = allgather_put(2)
+    for gpu in range(2):
+        plan.add(gpu, 1, "put", [("i", 0, 1)], [(1 - gpu, "o", gpu, 1)])
+    assert judged(plan.tree(), shrinking=0).verdict == "REFUTED"
 
 
 def test_a_relaxed_signal_that_publishes_data_is_refuted_under_gpu():
