@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from asyncsim.checking.verdict.check import check
 from asyncsim.frontends.mscclpp.layout import Layout
-from asyncsim.frontends.mscclpp.pairing import Remark, remarks
+from asyncsim.frontends.mscclpp.pairing import MEANT, Remark, remarks
 from asyncsim.frontends.mscclpp.plan import INPUT, OUTPUT, PLAIN, Operation
 from asyncsim.trace.finding import NEXT_CALL, PROVED, SAME_CALL, VERDICTS
 
@@ -83,7 +83,8 @@ def judge(
     reports: list[Report] = []
     how = {"ranks": launches.plans[0].ranks, "calls": 1, "shrinking": shrinking, **options}
     for model in memory:
-        report = _without_twins(launches, {**how, "memory": model}) or check(kernel, memory=model, **how)
+        alone = _without_twins(launches, {**how, "memory": model}) if model in MODELS else None
+        report = alone or check(kernel, memory=model, **how)
         report.later_calls = ""  # all launches are one call of the kernel
         report.notes = [note for note in report.notes if not note.startswith("what this kernel says of when things")]
         report.findings = [_scoped(finding) for finding in report.findings]
@@ -101,9 +102,9 @@ def _without_twins(launches: Launches, how: dict[str, Any]) -> Report | None:
     of them while the others store nothing: every other pair of accesses is in one of these runs. Launches of a gpu are
     in order, so that copies of two launches do not meet. None: there are none, or that is not proved.
     """
-    plan = launches.plans[0]
+    plan, plain = launches.plans[0], len({*launches.plans}) == 1 and launches.mode == MEANT
     classes: dict[tuple[Any, ...], list[Operation]] = {}
-    for op in plan.operations() if plan.fifos is None and not plan.in_place and len({*launches.plans}) == 1 else ():
+    for op in plan.operations() if plain and plan.fifos is None and not plan.in_place else ():
         if INPUT in {span.buffer for span in op.targets}:
             return None
         inputs = {(span.buffer, span.rank) for span in op.sources} == {(INPUT, op.gpu)}
