@@ -1,9 +1,8 @@
 """Answering ``torch.distributed`` for the time of a run, whether torch is installed or not.
 
-Nothing is imported here. Where a script imports torch, its ``torch.distributed`` is covered as soon as
-torch is there: the script, and modules of its own, see asyncsim's names, while torch's own modules go
-on seeing the real ones. Where torch is not installed, ``import torch.distributed`` finds a stand-in
-that has nothing else.
+Nothing is imported here. Where a script imports torch, its ``torch.distributed`` stays torch's own, and makes its
+groups of ours as soon as torch is there. Where torch is not installed, ``import torch.distributed`` finds a stand-in
+that has nothing else, for numpy arrays.
 """
 
 from __future__ import annotations
@@ -39,11 +38,10 @@ def answered() -> Iterator[None]:
 
 
 class _Finder:
-    """Finds torch where it is installed, and covers a part of it; else finds the stand-in."""
+    """Finds torch where it is installed, and has it serve the ranks; else finds the stand-in."""
 
     def __init__(self) -> None:
-        self._torch: Any = None
-        self._real: ModuleType | None = None
+        self._installed_here: Any = None
         self._standing_in = False
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> Any:  # noqa: ANN401 - a spec
@@ -87,14 +85,16 @@ class _Finder:
         sys.modules[_NAME] = ours
 
     def cover(self, torch: Any) -> None:  # noqa: ANN401 - the module
-        """Put the answers over torch's own."""
-        self._torch, self._real = torch, torch.distributed
-        torch.distributed = sys.modules[_NAME] = _Cover(torch.distributed)
+        """Let torch's own machinery serve the ranks."""
+        if hasattr(torch, "_C") and torch.distributed.is_available():
+            native = importlib.import_module(f"{_OURS}.native")
+            self._installed_here = (native.remove, native.install())
 
     def uncover(self) -> None:
-        """Take the answers away again."""
-        if self._real is not None:
-            self._torch.distributed = sys.modules[_NAME] = self._real
+        """Leave torch as it was."""
+        if self._installed_here is not None:
+            remove, before = self._installed_here
+            remove(before)
         if self._standing_in:
             sys.modules.pop(_TORCH, None)
             sys.modules.pop(_NAME, None)
@@ -108,33 +108,3 @@ class _StandIn(ModuleType):
             f"torch has no {name!r} here: torch is not installed, and asyncsim answers torch.distributed alone; "
             "use numpy arrays, or install torch"
         )
-
-
-class _Cover(ModuleType):
-    """Stands for torch's ``torch.distributed``: asyncsim's names for scripts, the real ones for torch."""
-
-    def __init__(self, real: ModuleType) -> None:
-        super().__init__(real.__name__, real.__doc__)
-        own = {name: value for name, value in vars(real).items() if name in _MODULE}
-        vars(self).update(own, _real=real, __all__=sys.modules[_OURS].__all__)
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever is there
-        real: Any = vars(self)["_real"]
-        asking = sys._getframe(1).f_globals.get("__name__", "")  # noqa: SLF001 - the only way to ask
-        if asking == _TORCH or asking.startswith((f"{_TORCH}.", "importlib.")):
-            return getattr(real, name)
-        ours: Any = sys.modules[_OURS]
-        if name in ours.__all__:
-            return getattr(ours, name)
-        value = getattr(real, name)
-        if isinstance(value, ModuleType):
-            return value
-        names = ", ".join(known for known in ours.__all__ if not known.startswith("_"))
-        raise AttributeError(f"asyncsim does not answer torch.distributed.{name}; it answers {names}")
-
-    def __setattr__(self, name: str, value: object) -> None:
-        setattr(vars(self)["_real"], name, value)
-
-
-_MODULE = ("__name__", "__package__", "__path__", "__spec__", "__loader__", "__file__")
-"""What makes it the same module to the import system."""

@@ -20,6 +20,8 @@ BARRIER, BROADCAST, ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, ALL_TO_ALL = (
     "barrier", "broadcast", "all_reduce", "reduce_scatter", "all_gather", "all_to_all",
 )  # fmt: skip
 """What a call becomes on the machine."""
+SEND, RECV = "send", "recv"
+"""The two calls that one transfer is made of."""
 MAKING = ("init_process_group", "new_group")
 """What makes groups, and meets all ranks only to do so."""
 
@@ -88,7 +90,7 @@ def disagreement(calls: Mapping[int, Call]) -> str | None:
 
     """
     first, *others = calls.values()
-    if any(call.name != first.name for call in others):
+    if any(call.name != first.name for call in others) and {call.name for call in calls.values()} != {SEND, RECV}:
         return ""
     known = dict.fromkeys(name for call in calls.values() for name in call.facts)
     names = [name for name in known if any(call.facts.get(name) != first.facts.get(name) for call in others)]

@@ -38,11 +38,12 @@ Group = ProcessGroup | int | None
 
 def found(given: Any) -> tuple[Participant, ProcessGroup | None]:  # noqa: ANN401 - whatever a script gives
     """Return who asks, and the group that is meant; None for one that this rank is no member of."""
+    me = participant()
+    if me is not None and isinstance(given, ProcessGroup):
+        return me, given if me.rank in given.team.members else None
     me = initialised()
     if given is None:
         return me, me.world
-    if isinstance(given, ProcessGroup):
-        return me, given if me.rank in given.team.members else None
     if given == GroupMember.NON_GROUP_MEMBER:
         return me, None
     raise TypeError(f"group must be a process group of new_group, or None, got {type(given).__name__}")

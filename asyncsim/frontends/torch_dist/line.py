@@ -22,7 +22,7 @@ class Line(NamedTuple):
 
 
 def here() -> Line:
-    """Return the line of the script's that is being executed."""
+    """Return the line of the script's that is being executed: whatever torch does, it does for that line."""
     frame = sys._getframe(1)  # noqa: SLF001 - the only way to ask
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
@@ -30,4 +30,4 @@ def here() -> Line:
 
 
 def _is_ours(module: str) -> bool:
-    return module == _PACKAGE or module.startswith(f"{_PACKAGE}.")
+    return module in (_PACKAGE, "torch") or module.startswith((f"{_PACKAGE}.", "torch."))

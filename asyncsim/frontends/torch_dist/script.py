@@ -20,13 +20,6 @@ if TYPE_CHECKING:
     from types import CodeType, TracebackType
 
 _PACKAGE = "asyncsim."
-_USERS = ("torch.distributed.", "torch.nn.parallel.", "torch.utils.data.distributed.")
-"""The parts of torch that use the real ``torch.distributed``, in which nothing is ever initialised."""
-_NOT_SERVED = (
-    "asyncsim: torch's own code asked the real torch.distributed, where there are no ranks. asyncsim answers the "
-    "collectives that a script calls itself; DistributedDataParallel, FSDP, and DistributedSampler without "
-    "num_replicas and rank are not served\n"
-)
 
 
 def run_script(  # noqa: PLR0913 - what a launch is made of
@@ -184,16 +177,7 @@ def _text(error: BaseException) -> str:
     frames = told.stack
     while len(frames) > 1 and "asyncsim/frontends/torch_dist" in frames[-1].filename.replace("\\", "/"):
         frames.pop()
-    return "".join(told.format()) + (_NOT_SERVED if _in_torch(error.__traceback__) else "")
-
-
-def _in_torch(step: TracebackType | None) -> bool:
-    """Say whether an error comes from a part of torch that uses the real ``torch.distributed``."""
-    while step is not None:
-        if f"{step.tb_frame.f_globals.get('__name__', '')}.".startswith(_USERS):
-            return True
-        step = step.tb_next
-    return False
+    return "".join(told.format())
 
 
 def _in_script(step: TracebackType | None) -> TracebackType | None:

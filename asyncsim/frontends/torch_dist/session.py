@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from asyncsim.frontends.torch_dist.call import MAKING, Call, disagreement, spoken
 from asyncsim.frontends.torch_dist.line import here
@@ -40,6 +40,10 @@ class NotRunError(RuntimeError):
     """A collective whose calls fit could not be run: nothing that was called can be judged."""
 
 
+class RaceError(RuntimeError):
+    """A tensor is touched while an asynchronous call reads or writes it."""
+
+
 class Participant(Lane):
     """One rank of a session, as the functions of this dialect find it.
 
@@ -59,6 +63,12 @@ class Participant(Lane):
         self.waiting: Call | None = None
         """What it waits for, or waited for last."""
         self._counts: dict[str, int] = defaultdict(int)
+        # What real torch has once a process.
+        self.torch: Any = None
+        self.kept: list[Any] = []
+        self.flights: list[Any] = []
+        self.watch: Any = None
+        self.started = 0
 
     def make(self, call: Call, team: Team) -> Call:
         """Make a call on a group, without waiting for anybody.
@@ -174,6 +184,10 @@ class Session:
         """What a thread asked for that a rank had started; then nothing can be judged, also if it caught the error."""
         self.steps: list[Step] = []
         """The collectives that are complete, in that order."""
+        self.stores: dict[str, dict[str, bytes]] = {}
+        """Values that ranks leave for each other, by the store's name."""
+        self.raced: str | None = None
+        """The first race on a tensor in flight; then the script is refuted, also if it caught the error."""
         self.operations = 0
         """How many operations of the machine they took."""
         self.participants = [Participant(self, rank) for rank in range(self.ranks)]
@@ -241,6 +255,16 @@ class Session:
     def error(self) -> CallMismatchError | NotRunError:
         """Return what ends a rank of a broken session."""
         return (CallMismatchError if self.failed is None else NotRunError)(self.broken)
+
+    def race(self, said: str) -> str:
+        """Note a race, and return what is said of it.
+
+        Args:
+            said: both lines, and what each does.
+
+        """
+        self.raced = self.raced or said
+        return said
 
     def check_ran(self) -> None:
         """Refuse to go on with a session in which a collective could not be run.

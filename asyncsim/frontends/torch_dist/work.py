@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from asyncsim.frontends.torch_dist.call import Call
     from asyncsim.frontends.torch_dist.groups import Group
     from asyncsim.frontends.torch_dist.session import Participant
-    from asyncsim.frontends.torch_dist.team import ProcessGroup
+    from asyncsim.frontends.torch_dist.team import ProcessGroup, Team
 
 
 class Work:
@@ -27,6 +27,20 @@ class Work:
     def __init__(self, me: Participant, call: Call) -> None:
         self._me = me
         self._call = call
+
+    @property
+    def name(self) -> str:
+        """What was called."""
+        return self._call.name
+
+    @property
+    def asynchronous(self) -> bool:
+        """Whether the call returns before it is complete; torch's own code says so after it has made the call."""
+        return self._call.asynchronous
+
+    @asynchronous.setter
+    def asynchronous(self, value: bool) -> None:
+        self._call.asynchronous = value
 
     def wait(self, timeout: object = None) -> bool:  # noqa: ARG002 - nothing takes time here
         """Wait until the call is complete and its result is there; return True."""
@@ -59,7 +73,9 @@ def member(name: str, group: Group) -> tuple[Participant, ProcessGroup] | None:
     return me, own
 
 
-def made(me: Participant, own: ProcessGroup, call: Call, *, async_op: bool) -> Work | None:
+def made(
+    me: Participant, own: ProcessGroup, call: Call, *, async_op: bool, team: Team | None = None
+) -> Work | None:
     """Make a call, and wait for it unless it is asynchronous.
 
     Args:
@@ -67,13 +83,14 @@ def made(me: Participant, own: ProcessGroup, call: Call, *, async_op: bool) -> W
         own: the group.
         call: what is called.
         async_op: return at once.
+        team: who meets, if not all members of the group.
 
     Returns:
         None for a synchronous call, else its `Work`.
 
     """
     call.asynchronous = async_op
-    me.make(call, own.team)
+    me.make(call, own.team if team is None else team)
     if async_op:
         return Work(me, call)
     me.wait(call)
