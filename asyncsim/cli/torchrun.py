@@ -64,7 +64,8 @@ def torchrun_command(  # noqa: PLR0913 - one argument an option
     """Run an unmodified torch.distributed script, a thread a rank, and judge its collectives.
 
     The script runs once. Then everything that it called runs again as one kernel, on memory that is used
-    again and again, and is proved or refuted. Touching a tensor between async_op=True and wait() is not seen.
+    again and again, and is proved or refuted. With torch installed,
+    touching a tensor between async_op=True and wait() is a race that stops the script.
 
     The exit status is the script's own if it fails; else 1 if its calls are refuted, 0 if they are not.
 
@@ -84,6 +85,9 @@ def torchrun_command(  # noqa: PLR0913 - one argument an option
     session = launched.session
     session.check_ran()
     status = exit_status(launched)
+    if session.raced is not None and not status:
+        click.echo(f"asyncsim: {session.raced}", err=True)
+        status = 1
     report = None
     if status:
         click.echo(f"asyncsim: not judged: the script failed, after {_collectives(session.collectives)}", err=True)
@@ -124,6 +128,7 @@ def _object(launched: Launched, report: Report | None, status: int) -> dict[str,
         "status": status,
         "collectives": session.collectives,
         "mismatch": session.broken,
+        "race": session.raced,
         "errors": {
             str(rank): f"{type(error).__name__}: {error}"
             for rank, error in enumerate(launched.errors)

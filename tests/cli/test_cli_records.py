@@ -122,7 +122,7 @@ def test_a_trace_that_breaks_off_is_refused(here):
 
 
 def test_a_record_of_a_script_names_the_command_that_replays_it(here):
-    script = "import numpy as np, torch.distributed as dist, os\ndist.init_process_group()\n"
+    script = "import numpy as np, os\nfrom asyncsim.frontends import torch_dist as dist\ndist.init_process_group()\n"
     (here / "two words.py").write_text(f"{script}dist.all_reduce(np.ones(1 + int(os.environ['RANK'])))\n")
     assert run("torchrun", "-n", "3", "--save", "out", "two words.py").exit_code == 1
     path = str(next(Path("out").iterdir()))

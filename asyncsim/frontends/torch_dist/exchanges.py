@@ -10,6 +10,7 @@ from asyncsim.frontends.torch_dist.collectives import Tensor, check_parts, facts
 from asyncsim.frontends.torch_dist.tensors import (
     array_of,
     arrays_of,
+    check_apart,
     check_contiguous,
     check_dtypes,
     check_overlap,
@@ -89,6 +90,8 @@ def all_gather(
         if out.shape != source.shape:
             raise RuntimeError(f"invalid tensor size at index {n} (expected {source.shape}, got {out.shape})")
         check_overlap("all_gather", source, out, 0 if n == own.rank() else None, rule)
+
+    check_apart("all_gather", outs)
 
     def deliver(flat: Array) -> None:
         for n, out in enumerate(outs):

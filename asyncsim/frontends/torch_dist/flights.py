@@ -1,22 +1,20 @@
-"""Tensors in flight: between an asynchronous call and its ``wait()`` nobody may touch what it writes, or write what
-it reads.
+"""Tensors in flight: what an asynchronous call writes, or reads, until its ``wait()``.
 
-A dispatch mode of torch's sees which tensors every operator reads and writes, on the rank's thread.
+Nobody may touch what it writes, or write what it reads. A dispatch mode of torch's sees which tensors
+every operator reads and writes, on the rank's thread.
 """
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.frontends.torch_dist.line import here
 from asyncsim.frontends.torch_dist.session import RaceError, participant
+from asyncsim.frontends.torch_dist.torch_parts import DispatchBase, torch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-torch: Any = sys.modules["torch"]
-_python_dispatch: Any = __import__("torch.utils._python_dispatch", fromlist=["TorchDispatchMode"])
 _SILENT = ("c10d", "_c10d_functional", "_c10d_functional_autograd", "profiler", "prim")
 """Namespaces of operators that wait themselves, or touch no element."""
 
@@ -49,7 +47,7 @@ class Flight:
             self._in.remove(self)
 
 
-def _span(tensor: Any) -> Iterator[tuple[int, int]]:  # noqa: ANN401 - a tensor
+def _span(tensor: Any) -> Iterator[tuple[int, int]]:
     """Return the bytes from a dense tensor's first element to its last."""
     if isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided and tensor.numel():
         start = tensor.data_ptr()
@@ -73,7 +71,7 @@ def launched(flight: Flight) -> None:
     flight.begin(me.flights)
 
 
-def _tensors(values: Any) -> Iterator[Any]:  # noqa: ANN401 - arguments of an operator
+def _tensors(values: Any) -> Iterator[Any]:
     for value in values:
         if isinstance(value, torch.Tensor):
             yield value
@@ -81,7 +79,7 @@ def _tensors(values: Any) -> Iterator[Any]:  # noqa: ANN401 - arguments of an op
             yield from _tensors(value)
 
 
-class _Watch(_python_dispatch.TorchDispatchMode):  # type: ignore[misc, name-defined]  # torch need not be installed
+class _Watch(DispatchBase):  # type: ignore[misc]  # torch need not be installed
     """Sees every operator of a rank.
 
     Args:
@@ -93,15 +91,15 @@ class _Watch(_python_dispatch.TorchDispatchMode):  # type: ignore[misc, name-def
         super().__init__()
         self._flights = flights
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401, ARG002 - torch's
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Do an operator, if what it touches is not in flight."""
         kwargs = kwargs or {}
         if self._flights and func.namespace not in _SILENT:
             self._check(func, args, kwargs)
         return func(*args, **kwargs)
 
-    def _check(self, func: Any, args: Any, kwargs: Any) -> None:  # noqa: ANN401 - as above
-        for n, argument in enumerate(func._schema.arguments):  # noqa: SLF001 - torch has no other name for it
+    def _check(self, func: Any, args: Any, kwargs: Any) -> None:
+        for n, argument in enumerate(func._schema.arguments):
             value = args[n] if n < len(args) else kwargs.get(argument.name)
             alias = argument.alias_info
             if value is None or (alias is not None and not alias.is_write):
@@ -111,7 +109,7 @@ class _Watch(_python_dispatch.TorchDispatchMode):  # type: ignore[misc, name-def
                 for span in _span(tensor):
                     self._refuse(func, span, writing=writing)
 
-    def _refuse(self, func: Any, span: tuple[int, int], *, writing: bool) -> None:  # noqa: ANN401 - as above
+    def _refuse(self, func: Any, span: tuple[int, int], *, writing: bool) -> None:
         for flight in self._flights:
             for spans, does in ((flight.writes, "writes"), *(((flight.reads, "reads"),) if writing else ())):
                 if any(start < span[1] and span[0] < end for start, end in spans):

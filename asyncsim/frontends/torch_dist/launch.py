@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from asyncsim.checking.verdict.check import check
 from asyncsim.frontends.torch_dist.call import spoken
+from asyncsim.frontends.torch_dist.partings import first_parting, swapped
 from asyncsim.frontends.torch_dist.replayed import kernel_of
 from asyncsim.frontends.torch_dist.session import CallMismatchError, Session
 from asyncsim.guest.modules import LocalModules
@@ -92,6 +93,9 @@ class Launched:
             seed=self.seed, max_steps=self.max_steps, save=save, progress=progress,
         )  # fmt: skip
         report.notes += self._notes()
+        parting = first_parting(session.steps) if report.refuted else None
+        if parting is not None:
+            report.notes.append(parting)
         return report
 
     def _notes(self) -> list[str]:
@@ -99,10 +103,13 @@ class Launched:
         asynchronous = sum(call.asynchronous for own in session.participants for call in own.calls)
         notes = [f"collectives: {session.collectives}, run again as one kernel, on memory that they share"]
         if asynchronous:
+            watched = any(own.watch is not None for own in session.participants)
+            seen = "" if watched else "touching a tensor between such a call and its wait() is not seen, and "
             notes.append(
-                f"calls with async_op=True: {asynchronous}; touching a tensor between such a call and its wait() is "
-                "not seen, and on the machine they run one after the other, as soon as all members have called"
+                f"calls with async_op=True: {asynchronous}; {seen}on the machine they run one after the other, as soon "
+                "as all members have called"
             )
+        notes += swapped(session.steps)
         never = session.never_awaited()
         if never:
             notes.append(f"never waited for, so that its result may not be used: {spoken(never)}")

@@ -23,9 +23,13 @@ def _refuse(started: int, ranks: int) -> None:
 
 
 def spawn(
-    fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True, daemon: bool = False,  # noqa: FBT001, FBT002 - torch's
+    fn: Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
     start_method: str = "spawn",
-) -> Any:  # noqa: ANN401 - torch's context  # fmt: skip
+) -> Any:
     """Do ``torch.multiprocessing.spawn``: this rank runs the function, with its number before the arguments.
 
     Args:
@@ -81,3 +85,8 @@ class Process(_RealProcess):
         """Wait for its end."""
         if not hasattr(self, "_ended"):
             super().join(timeout)
+
+    @property
+    def exitcode(self) -> int | None:
+        """The status that it ended with; None: it goes on."""
+        return 0 if hasattr(self, "_ended") else super().exitcode

@@ -1,4 +1,4 @@
-"""Real torch, a thread a rank: what of ``torch.distributed`` a process has once is a rank's own, and groups are ours."""
+"""Real torch, a thread a rank: what a process has once of ``torch.distributed`` is a rank's own; groups are ours."""
 
 from __future__ import annotations
 
@@ -14,23 +14,21 @@ from asyncsim.frontends.torch_dist.launching import Process, spawn
 from asyncsim.frontends.torch_dist.session import participant
 from asyncsim.frontends.torch_dist.stores import SharedStore, store_at
 from asyncsim.frontends.torch_dist.team import ProcessGroup, Team
+from asyncsim.frontends.torch_dist.torch_parts import c10d, torch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from asyncsim.frontends.torch_dist.session import Participant
 
-torch: Any = sys.modules["torch"]
-c10d: Any = torch.distributed.distributed_c10d
-
 
 class _Worlds:
     """Stands for ``_world``, in which torch keeps its groups: every rank has one of its own."""
 
-    def __init__(self, real: Any) -> None:  # noqa: ANN401 - torch's
+    def __init__(self, real: Any) -> None:
         vars(self)["_real"] = real
 
-    def _present(self) -> Any:  # noqa: ANN401 - as above
+    def _present(self) -> Any:
         me = participant()
         if me is None:
             return vars(self)["_real"]
@@ -41,14 +39,14 @@ class _Worlds:
             )  # fmt: skip
         return me.torch
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever is there
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._present(), name)
 
     def __setattr__(self, name: str, value: object) -> None:
         setattr(self._present(), name, value)
 
 
-def _rendezvous(url: str, rank: int = -1, world_size: int = -1, **_others: Any) -> Iterator[Any]:  # noqa: ANN401 - torch's
+def _rendezvous(url: str, rank: int = -1, world_size: int = -1, **_others: Any) -> Iterator[Any]:
     """Return what torch's function does: the ranks know each other already, whatever the URL names."""
     me = participant()
     if me is None:
@@ -66,7 +64,7 @@ def _check_launch(me: Participant, rank: int, world_size: int) -> None:
             )
 
 
-def _new_group(ranks: Any = None, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - torch's
+def _new_group(ranks: Any = None, *args: Any, **kwargs: Any) -> Any:
     """Let all ranks meet, as `new_group` does; then let torch make the group."""
     me = participant()
     if me is None or me.torch is None or me.torch.default_pg is None:
@@ -84,7 +82,7 @@ def _new_group(ranks: Any = None, *args: Any, **kwargs: Any) -> Any:  # noqa: AN
     return made
 
 
-def _new_process_group(  # noqa: PLR0913, PLR0917 - torch's
+def _new_process_group(
     group_size: int, group_rank: int, ranks: Any, asked: Any, store: Any, group_name: str, backend_options: Any = None,
     timeout: Any = None, pg_tag: Any = None, device_id: Any = None, group_desc: Any = None,
 ) -> Any:  # fmt: skip

@@ -8,7 +8,14 @@ from asyncsim.frontends.torch_dist.call import ALL_REDUCE, ALL_TO_ALL, Call
 from asyncsim.frontends.torch_dist.collectives import Op, Tensor, cut, facts, into, weighted
 from asyncsim.frontends.torch_dist.reduce_op import ReduceOp, checked_op
 from asyncsim.frontends.torch_dist.team import Team
-from asyncsim.frontends.torch_dist.tensors import array_of, arrays_of, check_dtypes, check_overlap, check_writable
+from asyncsim.frontends.torch_dist.tensors import (
+    array_of,
+    arrays_of,
+    check_apart,
+    check_dtypes,
+    check_overlap,
+    check_writable,
+)
 from asyncsim.frontends.torch_dist.work import Work, made, member
 
 if TYPE_CHECKING:
@@ -19,14 +26,14 @@ if TYPE_CHECKING:
     from asyncsim.frontends.torch_dist.tensors import Array
 
 
-def _member(name: str, group: Any) -> tuple[Participant, ProcessGroup]:  # noqa: ANN401 - as `found` takes it
+def _member(name: str, group: Any) -> tuple[Participant, ProcessGroup]:
     here = member(name, group)
     if here is None:
         raise ValueError(f"{name}: this rank is not a member of the group")
     return here
 
 
-def reduce(tensor: Tensor, dst: int, op: Op = ReduceOp.SUM, *, group: Any, async_op: bool) -> Work | None:  # noqa: ANN401 - as above
+def reduce(tensor: Tensor, dst: int, op: Op = ReduceOp.SUM, *, group: Any, async_op: bool) -> Work | None:
     """Reduce the tensors of all members into that of one; the others' stay as they are.
 
     Args:
@@ -51,7 +58,7 @@ def reduce(tensor: Tensor, dst: int, op: Op = ReduceOp.SUM, *, group: Any, async
     return made(me, own, call, async_op=async_op)
 
 
-def gather(tensor: Tensor, outputs: Sequence[Tensor], dst: int, *, group: Any, async_op: bool) -> Work | None:  # noqa: ANN401 - as above
+def gather(tensor: Tensor, outputs: Sequence[Tensor], dst: int, *, group: Any, async_op: bool) -> Work | None:
     """Gather the tensors of all members at one of them.
 
     Args:
@@ -68,6 +75,7 @@ def gather(tensor: Tensor, outputs: Sequence[Tensor], dst: int, *, group: Any, a
     me, own = _member("gather", group)
     source, outs = array_of(tensor, "tensor"), arrays_of(list(outputs), "gather_list")
     _check_list("gather", "gather_list", outs, source, own, root=dst)
+    check_apart("gather", outs)
     at_root = own.rank() == dst
     sent = [source.flatten() if n == dst else source.reshape(-1)[:0] for n in range(own.size())]
     call = Call(
@@ -78,7 +86,7 @@ def gather(tensor: Tensor, outputs: Sequence[Tensor], dst: int, *, group: Any, a
     return made(me, own, call, async_op=async_op)
 
 
-def scatter(tensor: Tensor, inputs: Sequence[Tensor], src: int, *, group: Any, async_op: bool) -> Work | None:  # noqa: ANN401 - as above
+def scatter(tensor: Tensor, inputs: Sequence[Tensor], src: int, *, group: Any, async_op: bool) -> Work | None:
     """Send each member its tensor of one member's list.
 
     Args:
@@ -114,7 +122,7 @@ def _check_list(name: str, words: str, listed: list[Array], one: Array, own: Pro
             raise RuntimeError(f"{name}: {words}[{n}] has {each.size} elements, and the tensor {one.size}")
 
 
-def all_to_all(outputs: Sequence[Tensor], inputs: Sequence[Tensor], *, group: Any, async_op: bool) -> Work | None:  # noqa: ANN401 - as above
+def all_to_all(outputs: Sequence[Tensor], inputs: Sequence[Tensor], *, group: Any, async_op: bool) -> Work | None:
     """Send the r-th tensor of the list to member r.
 
     Args:
@@ -136,6 +144,7 @@ def all_to_all(outputs: Sequence[Tensor], inputs: Sequence[Tensor], *, group: An
         check_writable(f"output_tensor_list[{n}]", out)
         for source in sources:
             check_overlap("all_to_all", out, source, None, "give memory of its own")
+    check_apart("all_to_all", outs)
     call = Call(
         "all_to_all", ALL_TO_ALL, facts={"dtype": outs[0].dtype.name}, dtype=outs[0].dtype,
         sent=[each.flatten() for each in sources], lengths=[out.size for out in outs], deliver=_into_each(outs),
@@ -143,7 +152,7 @@ def all_to_all(outputs: Sequence[Tensor], inputs: Sequence[Tensor], *, group: An
     return made(me, own, call, async_op=async_op)
 
 
-def _into_each(outs: list[Array]) -> Any:  # noqa: ANN401 - what `Call.deliver` is
+def _into_each(outs: list[Array]) -> Any:
     def deliver(flat: Array) -> None:
         start = 0
         for out in outs:
@@ -153,7 +162,7 @@ def _into_each(outs: list[Array]) -> Any:  # noqa: ANN401 - what `Call.deliver` 
     return deliver
 
 
-def send(tensor: Tensor, peer: int, tag: int, *, group: Any, async_op: bool) -> Work | None:  # noqa: ANN401 - as above
+def send(tensor: Tensor, peer: int, tag: int, *, group: Any, async_op: bool) -> Work | None:
     """Send a tensor to a member; complete when that one receives it.
 
     Args:
@@ -167,7 +176,7 @@ def send(tensor: Tensor, peer: int, tag: int, *, group: Any, async_op: bool) -> 
     return _between("send", tensor, peer, tag, group=group, async_op=async_op)
 
 
-def recv(tensor: Tensor, peer: int, tag: int, *, group: Any, async_op: bool) -> Work | None:  # noqa: ANN401 - as above
+def recv(tensor: Tensor, peer: int, tag: int, *, group: Any, async_op: bool) -> Work | None:
     """Receive a tensor from a member.
 
     Args:
@@ -181,7 +190,7 @@ def recv(tensor: Tensor, peer: int, tag: int, *, group: Any, async_op: bool) -> 
     return _between("recv", tensor, peer, tag, group=group, async_op=async_op)
 
 
-def _between(name: str, tensor: Tensor, peer: int, tag: int, *, group: Any, async_op: bool) -> Work | None:  # noqa: ANN401 - as above
+def _between(name: str, tensor: Tensor, peer: int, tag: int, *, group: Any, async_op: bool) -> Work | None:
     me, own = _member(name, group)
     array = array_of(tensor, "tensor")
     check_dtypes(name, [array])

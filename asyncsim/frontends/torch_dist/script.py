@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from asyncsim.frontends.torch_dist.answer import answered
 from asyncsim.frontends.torch_dist.launch import Launched, run_ranks
-from asyncsim.frontends.torch_dist.session import CallMismatchError, NotRunError, participant
+from asyncsim.frontends.torch_dist.session import CallMismatchError, NotRunError, RaceError, participant
 from asyncsim.trace.errors import MisuseError
 from asyncsim.trace.guest import GUEST
 
@@ -169,7 +169,7 @@ def exit_status(launched: Launched) -> int:
 
 def _text(error: BaseException) -> str:
     """Return a traceback from the script's first line to its last: our frames above and below are left out."""
-    if isinstance(error, CallMismatchError | NotRunError):
+    if isinstance(error, CallMismatchError | NotRunError | RaceError):
         return f"{type(error).__name__}: {error}\n"
     if isinstance(error, SystemExit):
         return f"{error.code}\n"

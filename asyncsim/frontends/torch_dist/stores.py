@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.frontends.torch_dist.session import CallMismatchError, participant
+from asyncsim.frontends.torch_dist.torch_parts import StoreBase
+from asyncsim.guest.answers import answers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from asyncsim.frontends.torch_dist.session import Session
-
-torch: Any = sys.modules["torch"]
 
 
 def store_at(session: Session, name: str) -> SharedStore:
@@ -26,7 +25,7 @@ def store_at(session: Session, name: str) -> SharedStore:
     return SharedStore(session, session.stores.setdefault(name, {}))
 
 
-class SharedStore(torch.distributed.Store):  # type: ignore[misc]  # torch need not be installed
+class SharedStore(StoreBase):  # type: ignore[misc]  # torch need not be installed
     """A store; whoever waits for a key gives its turn away.
 
     Args:
@@ -40,11 +39,13 @@ class SharedStore(torch.distributed.Store):  # type: ignore[misc]  # torch need 
         self._session, self._values = session, values
 
     @staticmethod
+    @answers
     def tcpstore(host_name: str, port: int = 0, *_args: object, **_kwargs: object) -> SharedStore:
         """Return the store of a host and a port."""
         return _present(f"tcp://{host_name}:{port}")
 
     @staticmethod
+    @answers
     def filestore(file_name: str, world_size: int = -1) -> SharedStore:  # noqa: ARG004 - torch's
         """Return the store of a file, which is not made."""
         return _present(f"file://{file_name}")
@@ -55,6 +56,7 @@ class SharedStore(torch.distributed.Store):  # type: ignore[misc]  # torch need 
         me: Any = participant()
         return _present(f"hash://{me.rank}")
 
+    @answers
     def set(self, key: str, value: str | bytes) -> None:
         """Leave a value."""
         self._values[key] = value.encode() if isinstance(value, str) else bytes(value)
@@ -64,12 +66,14 @@ class SharedStore(torch.distributed.Store):  # type: ignore[misc]  # torch need 
         self.wait([key])
         return self._values[key]
 
+    @answers
     def add(self, key: str, amount: int) -> int:
         """Add to a number, and return the sum."""
         total = int(self._values.get(key, b"0")) + amount
         self._values[key] = str(total).encode()
         return total
 
+    @answers
     def compare_set(self, key: str, expected: str | bytes, desired: str | bytes) -> bytes:
         """Set a value if it is the expected one; return the value that is there then."""
         old = self._values.get(key)
@@ -82,6 +86,7 @@ class SharedStore(torch.distributed.Store):  # type: ignore[misc]  # torch need 
         """Say whether all keys are there."""
         return all(key in self._values for key in keys)
 
+    @answers
     def wait(self, keys: Sequence[str], timeout: object = None) -> None:  # noqa: ARG002 - nothing takes time here
         """Wait until all keys are there."""
         me = participant()

@@ -6,6 +6,7 @@ torch is never imported here: what looks like one of its tensors comes from a sc
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
@@ -184,6 +185,25 @@ def check_overlap(name: str, part: Array, whole: Array, start: int | None, rule:
         if part.__array_interface__["data"][0] == address:
             return
     raise RuntimeError(f"{name}: output and input partially overlap; {rule}")
+
+
+def check_apart(name: str, outs: Sequence[Array]) -> None:
+    """Refuse outputs that overlap each other: what is there in the end would depend on which comes last.
+
+    Args:
+        name: of the collective.
+        outs: the outputs of one call.
+
+    Raises:
+        RuntimeError: two of them overlap.
+
+    """
+    ends = sorted((*np.lib.array_utils.byte_bounds(out), n) for n, out in enumerate(outs) if out.size)
+    for (_, end, a), (start, _, b) in pairwise(ends):
+        if start < end and _overlap(outs[a], outs[b]):
+            raise RuntimeError(
+                f"{name} at {here()}: outputs {min(a, b)} and {max(a, b)} overlap; give each memory of its own"
+            )
 
 
 def _overlap(a: Array, b: Array) -> bool:

@@ -73,9 +73,7 @@ def member(name: str, group: Group) -> tuple[Participant, ProcessGroup] | None:
     return me, own
 
 
-def made(
-    me: Participant, own: ProcessGroup, call: Call, *, async_op: bool, team: Team | None = None
-) -> Work | None:
+def made(me: Participant, own: ProcessGroup, call: Call, *, async_op: bool, team: Team | None = None) -> Work | None:
     """Make a call, and wait for it unless it is asynchronous.
 
     Args:

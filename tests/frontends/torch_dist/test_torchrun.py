@@ -25,6 +25,7 @@ def library(request):
     return request.param
 
 
+@pytest.mark.filterwarnings("ignore:.*is deprecated:FutureWarning")
 def test_the_reference_pages_first_script_is_refused_with_the_sizes_that_would_fit(library):
     ran = run("torchrun", "-n", "2", str(SCRIPTS / f"page_{library}.py"), "SUM", "2")
     assert ran.exit_code == 1
@@ -38,6 +39,7 @@ def test_the_reference_pages_first_script_is_refused_with_the_sizes_that_would_f
     assert ran.stderr.endswith("asyncsim: not judged: the script failed, after 0 collectives\n")
 
 
+@pytest.mark.filterwarnings("ignore:.*is deprecated:FutureWarning")
 @pytest.mark.parametrize(("op", "values"), [("SUM", ([3], [5])), ("PRODUCT", ([2], [6]))])
 def test_with_an_output_of_one_element_both_scripts_give_the_right_values(library, op, values):
     ran = run("torchrun", "-n", "2", str(SCRIPTS / f"page_{library}.py"), op, "1")
@@ -46,6 +48,7 @@ def test_with_an_output_of_one_element_both_scripts_give_the_right_values(librar
     assert "note: collectives: 1, run again as one kernel, on memory that they share\n" in ran.stdout
 
 
+@pytest.mark.filterwarnings("ignore:.*is deprecated:FutureWarning")
 def test_a_sharded_training_loop_gives_the_parameters_of_a_single_process(library, tmp_path):
     script = str(SCRIPTS / f"training_{library}.py")
     ran = run("torchrun", "-n", "3", script, str(tmp_path / "sharded.npy"))
@@ -86,11 +89,13 @@ def test_a_rank_has_a_process_of_its_own():
 def test_any_working_directory_and_modules_beside_the_script(tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "beside_the_script.py").write_text(
-        "import torch.distributed as dist\nimport os\nrank = int(os.environ['RANK'])\nsend = dist.all_reduce\n"
+        "from asyncsim.frontends import torch_dist as dist\nimport os\n"
+        "rank = int(os.environ['RANK'])\nsend = dist.all_reduce\n"
     )
     (tmp_path / "main.py").write_text(
-        "import numpy as np\nimport torch\nfrom beside_the_script import rank, send\nfrom torch.distributed import *\n"
-        "torch.distributed.init_process_group('gloo')\nx = np.ones(1)\nsend(x)\n"
+        "import numpy as np\nfrom asyncsim.frontends import torch_dist\nfrom beside_the_script import rank, send\n"
+        "from asyncsim.frontends.torch_dist import *\n"
+        "torch_dist.init_process_group('gloo')\nx = np.ones(1)\nsend(x)\n"
         "import beside_the_script as again\nprint(x, __file__, rank, again.rank)\n"
     )
     monkeypatch.chdir(tmp_path / "elsewhere")

@@ -15,7 +15,7 @@ from asyncsim.trace.lent import Lent, flush_streams, streams_lent
 START = """
 import builtins, contextlib, io, sys
 import numpy as np
-import torch.distributed as dist
+from asyncsim.frontends import torch_dist as dist
 dist.init_process_group()
 rank = dist.get_rank()
 """

@@ -12,7 +12,7 @@ from asyncsim.checking.record.locate import locate
 from asyncsim.frontends.torch_dist import session
 from asyncsim.frontends.torch_dist.replayed import run_step
 
-START = "import numpy as np\nimport torch.distributed as dist\n"
+START = "import numpy as np\nfrom asyncsim.frontends import torch_dist as dist\n"
 
 
 @pytest.mark.parametrize("body", ["", "dist.init_process_group()\ndist.new_group([0])\n"])

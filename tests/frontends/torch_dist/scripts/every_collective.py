@@ -3,7 +3,8 @@
 # ruff: noqa: T201 - it is a script
 
 import numpy as np
-import torch.distributed as dist
+
+from asyncsim.frontends import torch_dist as dist
 
 dist.init_process_group("gloo")
 rank = dist.get_rank()

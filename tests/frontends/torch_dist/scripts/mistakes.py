@@ -3,7 +3,8 @@
 import sys
 
 import numpy as np
-import torch.distributed as dist
+
+from asyncsim.frontends import torch_dist as dist
 
 dist.init_process_group("gloo")
 rank = dist.get_rank()

@@ -5,7 +5,8 @@
 import sys
 
 import numpy as np
-import torch.distributed as dist
+
+from asyncsim.frontends import torch_dist as dist
 
 op, length = sys.argv[1:]
 dist.init_process_group("gloo")

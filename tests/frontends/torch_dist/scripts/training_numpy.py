@@ -63,7 +63,7 @@ def train_sharded(dist):
 if sys.argv[2:]:
     np.save(sys.argv[1], train_alone())
 else:
-    import torch.distributed as dist
+    from asyncsim.frontends import torch_dist as dist
 
     dist.init_process_group("gloo")
     trained = train_sharded(dist)
