@@ -225,7 +225,7 @@ else:
         (SWAPPED, "two calls that fit each other are made in different orders"),
         (
             "if r:\n    dist.barrier()\ndist.barrier()\n",
-            "the ranks first part in collective 0 of the world: rank 0 calls",
+            "the ranks first part in collective 0 of the world: rank",
         ),
     ],
 )
