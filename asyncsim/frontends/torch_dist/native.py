@@ -8,13 +8,13 @@ import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.frontends.torch_dist import backend
+from asyncsim.frontends.torch_dist import backend, cuda
 from asyncsim.frontends.torch_dist.call import BARRIER, Call
 from asyncsim.frontends.torch_dist.launching import Process, spawn
-from asyncsim.frontends.torch_dist.session import participant
+from asyncsim.frontends.torch_dist.session import participant, when_brought
 from asyncsim.frontends.torch_dist.stores import SharedStore, store_at
 from asyncsim.frontends.torch_dist.team import ProcessGroup, Team
-from asyncsim.frontends.torch_dist.torch_parts import c10d, torch
+from asyncsim.frontends.torch_dist.torch_parts import DDP, c10d, torch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,10 +140,24 @@ def _table() -> list[tuple[Any, str, Any]]:
         (multiprocessing, "Process", Process),
         (importlib.import_module("multiprocessing"), "Process", Process),
         *stores,
+        *cuda.table(),
+        (DDP, "__init__", _wrap),
     ]
 
 
 _REAL: dict[str, Any] = {}
+
+
+def _wrap(self: Any, module: Any, device_ids: Any = None, output_device: Any = None, *args: Any, **kwargs: Any) -> None:  # noqa: ARG001 - torch's
+    """Do ``DistributedDataParallel(module, device_ids=[rank])`` for a module that is on the CPU."""
+    _REAL["__init__"](self, module, None, None, *args, **kwargs)
+
+
+def _enter(me: Participant) -> None:
+    """Let a rank find CUDA's devices; called in its thread."""
+    if me.mode is None:
+        me.mode = cuda.OnCpu()
+        me.mode.__enter__()
 
 
 def install() -> list[tuple[Any, str, Any]]:
@@ -151,10 +165,14 @@ def install() -> list[tuple[Any, str, Any]]:
     table = _table()
     before = [(module, name, getattr(module, name)) for module, name, _ in table]
     before.append((sys, "excepthook", sys.excepthook))
-    _REAL.update({name: value for module, name, value in before if module is c10d})
+    _REAL.update({name: value for module, name, value in before if module in (c10d, DDP)})
     for module, name, value in table:
         setattr(module, name, value)
     torch._C._distributed_c10d._set_thread_isolation_mode(True)
+    when_brought.append(_enter)
+    me = participant()
+    if me is not None:
+        _enter(me)
     return before
 
 
@@ -166,5 +184,6 @@ def remove(before: list[tuple[Any, str, Any]]) -> None:
 
     """
     torch._C._distributed_c10d._set_thread_isolation_mode(False)
+    when_brought.remove(_enter)
     for module, name, value in before:
         setattr(module, name, value)

@@ -23,7 +23,7 @@ from asyncsim.guest.turns import Turns
 from asyncsim.trace.errors import MisuseError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from types import ModuleType
 
     from asyncsim.frontends.torch_dist.team import ProcessGroup, Team
@@ -42,6 +42,10 @@ class NotRunError(RuntimeError):
 
 class RaceError(RuntimeError):
     """A tensor is touched while an asynchronous call reads or writes it."""
+
+
+when_brought: list[Callable[[Participant], None]] = []
+"""Called in a rank's thread whenever it has the turn again."""
 
 
 class Participant(Lane):
@@ -69,6 +73,8 @@ class Participant(Lane):
         self.flights: list[Any] = []
         self.watch: Any = None
         self.started = 0
+        self.device = 0
+        self.mode: Any = None
 
     def make(self, call: Call, team: Team) -> Call:
         """Make a call on a group, without waiting for anybody.
@@ -343,3 +349,5 @@ class Session:
     def _bring(self, rank: int) -> None:
         self._processes[rank].install()
         sys.modules.update(self._imported[rank])
+        for enter in when_brought:
+            enter(self.participants[rank])

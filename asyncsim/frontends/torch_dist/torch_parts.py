@@ -12,3 +12,5 @@ WorkBase: Any = object if torch is None else c10d.Work
 GroupBase: Any = object if torch is None else c10d.ProcessGroup
 StoreBase: Any = object if torch is None else c10d.Store
 DispatchBase: Any = object if torch is None else import_module("torch.utils._python_dispatch").TorchDispatchMode
+FunctionBase: Any = object if torch is None else import_module("torch.overrides").TorchFunctionMode
+DDP: Any = None if torch is None else torch.nn.parallel.DistributedDataParallel

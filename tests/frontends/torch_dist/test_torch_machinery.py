@@ -142,6 +142,33 @@ PROCESSES = SPAWNED.replace(
 )
 
 
+CUDA = """
+import os, torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+assert torch.cuda.is_available() and torch.cuda.device_count() == 3
+local = int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(local)
+dist.init_process_group("nccl", device_id=torch.device("cuda", local))
+assert dist.get_backend() == "nccl" and torch.cuda.current_device() == local
+x = torch.ones(4, device="cuda") * dist.get_rank()
+y = torch.ones(4).pin_memory().cuda(non_blocking=True) + torch.ones(4, device=f"cuda:{local}").to(local)
+start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+start.record()
+with torch.cuda.device(local), torch.cuda.stream(torch.cuda.current_stream()):
+    work = dist.all_reduce(x, async_op=True)
+    work.wait()
+end.record()
+torch.cuda.synchronize()
+assert start.elapsed_time(end) > 0 and x.tolist() == [3.0] * 4 and y.to("cuda").tolist() == [2.0] * 4
+model = DDP(torch.nn.Linear(4, 4).to(torch.device("cuda", local)), device_ids=[local])
+model(x).sum().backward()
+dist.barrier(device_ids=[local])
+torch.cuda.current_stream().synchronize()
+assert torch.cuda.max_memory_allocated() == 0 and torch.cuda.get_device_properties(local).name == "simulated"
+torch.cuda.empty_cache()
+"""
+
+
 def ran(folder, text, ranks=3):
     path = folder / "script.py"
     path.write_text(text)
@@ -151,8 +178,16 @@ def ran(folder, text, ranks=3):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("text", "ranks"),
-    [(START + EVERY, 3), (START + MODELS, 2), (START + RING, 3), (START + PIPELINE, 3), (SPAWNED, 3), (PROCESSES, 3)],
-    ids=["every", "models", "ring", "pipeline", "spawn", "process"],
+    [
+        (START + EVERY, 3),
+        (START + MODELS, 2),
+        (START + RING, 3),
+        (START + PIPELINE, 3),
+        (SPAWNED, 3),
+        (PROCESSES, 3),
+        (CUDA, 3),
+    ],
+    ids=["every", "models", "ring", "pipeline", "spawn", "process", "cuda"],
 )
 def test_scripts_that_people_have_run_and_are_proved(tmp_path, text, ranks):
     got = ran(tmp_path, text, ranks)
@@ -194,6 +229,8 @@ BROKEN = {
     "outputs that overlap": (
         START + "dist.all_gather([torch.zeros(2)] * W, torch.ones(2))\n", "outputs 0 and 1 overlap"
     ),
+    "a side stream": (START + "side = torch.cuda.Stream()\n", "a side stream lets launches of one rank overlap"),
+    "no such device": (START + "torch.cuda.set_device(3)\n", "invalid device ordinal: 3 of 3 devices"),
     "more processes than ranks": (SPAWNED.replace("nprocs=3", "nprocs=4"), "says 3 ranks; give -n 4"),
 }  # fmt: skip
 
