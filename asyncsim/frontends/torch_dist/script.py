@@ -174,9 +174,9 @@ def _text(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return f"{error.code}\n"
     told = traceback.TracebackException(type(error), error, _in_script(error.__traceback__))
-    frames = told.stack
-    while len(frames) > 1 and "asyncsim/frontends/torch_dist" in frames[-1].filename.replace("\\", "/"):
-        frames.pop()
+    told.stack[1:] = [
+        frame for frame in told.stack[1:] if "asyncsim/frontends/torch_dist" not in frame.filename.replace("\\", "/")
+    ]
     return "".join(told.format())
 
 
