@@ -62,6 +62,7 @@ class Script:
         modules: what it imports of the interface, by name.
         layout: of its memory.
         printed: what it printed in its last run that was followed.
+        compiled: its code, which is made once.
 
     """
 
@@ -71,6 +72,7 @@ class Script:
     modules: Mapping[str, ModuleType]
     layout: Layout = field(default_factory=Layout)
     printed: str = ""
+    compiled: CodeType | None = None
 
     def code(self) -> CodeType:
         """Return it as code, rewritten.
@@ -79,18 +81,21 @@ class Script:
             MisuseError: there is no such file, or it is no Python.
 
         """
+        if self.compiled is not None:
+            return self.compiled
         try:
             source = Path(self.path).read_bytes()
         except OSError as error:
             raise MisuseError(f"{self.path} is not a file that can be read ({error.strerror}); name a script") from None
         try:
             self.layout.loops = loops_of(source)
-            return compile(rewritten(source, self.path), self.path, "exec", dont_inherit=True)
+            self.compiled = compile(rewritten(source, self.path), self.path, "exec", dont_inherit=True)
         except SyntaxError as error:
             place = self.path if error.lineno is None else f"{self.path}:{error.lineno}"
             raise MisuseError(f"the script is no Python: {place}: {error.msg}") from error
         except ValueError as error:  # null bytes
             raise MisuseError(f"the script is no Python: {self.path}: {error}") from error
+        return self.compiled
 
     def kernel(self, *, result: int | None = None) -> Kernel:
         """Return it as a kernel, with the memory that is known.
