@@ -85,7 +85,7 @@ def _dispatched(host: HostCall, operation: Operation, args: Any, kwargs: Any, fr
     signature = inspect.signature(operation.run)
     try:
         values = signature.bind_partial(*args, **kwargs).arguments
-        if "signal" not in values and signature.parameters.keys() - {"signal"} <= values.keys() | {"op", "mode"}:
+        if "signal" not in values:
             values["signal"] = _signal(host, values, frame)
         signature.bind(**values)
     except TypeError as error:
