@@ -148,7 +148,9 @@ def test_cells_used_as_data_are_refused_with_what_would_be_right(use, judged):
     assert "use pld.system.wait and pld.system.notify for cells" in result.stderr
 
 
-def test_a_loop_that_spins_on_a_cell_is_not_proved(judged):
+def test_a_loop_that_spins_on_a_cell_is_not_proved(judged, request):
+    if not request.config.getoption("--thorough"):
+        pytest.skip("with --thorough")
     notify = "pld.system.notify(signal, 1 - me, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)"
     result = judged(f"{notify}\nwhile pl.read(signal, [0, 0]) == 0: pass\n{LOAD}")
     assert result.exit_code in {0, 1}, result.output

@@ -9,9 +9,9 @@ from command import run
 from pypto_runs import SCRIPTS
 
 FEATURES = {
-    "17_host_collectives": "RAW",
-    "18_carried_values": "RAW",
     "19_reading_cells": None,
+    "18_carried_values": "RAW",
+    "17_host_collectives": "RAW",
     "20_prepared": "RAW",
     "21_tiles_and_slices": "RAW",
     "22_chunks_and_groups": "RAW",
