@@ -1,4 +1,4 @@
-"""Rules of MPI 4.1 on completion, requests, assertions and shared windows; written as in `mpi_rules`."""
+"""Rules of MPI 4.1 on completion, requests and assertions; written as in `mpi_rules`."""
 
 RACE = "race"
 COMPLETION = {
@@ -368,46 +368,6 @@ win.Put(one, right, 0)
 win.Unlock_all()  #! win.Unlock(right)
 """,
         "has not locked",
-    ),
-    "shared memory is read after its rank met (12.2.3)": (
-        """
-shared = MPI.Win.Allocate_shared(16 if me == 0 else 0, 8, comm=comm)
-buf, unit = shared.Shared_query(0)
-x = np.ndarray(buffer=buf, dtype='d', shape=(2,))
-x[me] = me + 1
-shared.Sync()
-comm.Barrier()  #!
-print(x[1 - me])
-shared.Free()
-""",
-        RACE,
-    ),
-    "parts of shared memory lie behind each other (12.2.3)": (
-        """
-shared = MPI.Win.Allocate_shared(8, 8, comm=comm)
-buf, unit = shared.Shared_query(0)
-x = np.ndarray(buffer=buf, dtype='d', shape=(1,))
-own = np.frombuffer(shared.tomemory(), dtype='d')
-own[0] = me  #! x[0] = me
-comm.Barrier()
-print(x[0])
-shared.Free()
-""",
-        RACE,
-    ),
-    "stores to shared memory come before a later message (3.5)": (
-        """
-shared = MPI.Win.Allocate_shared(8, 8, comm=comm)
-x = np.ndarray(buffer=shared.Shared_query(0)[0], dtype='d', shape=(1,))
-if me == 1:
-    x[0] = 7
-    comm.send(1, 0)
-else:
-    comm.recv(source=1)  #!
-    print(x[0])
-shared.Free()
-""",
-        RACE,
     ),
 }
 """The text of both, and what the broken one gives."""

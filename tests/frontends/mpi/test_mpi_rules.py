@@ -6,11 +6,12 @@ from mpi_completion import COMPLETION
 from mpi_rules import RULES as SMALL
 from mpi_rules import program
 from mpi_scripts import SCRIPTS
+from mpi_shared import SHARED
 
 from asyncsim import KernelError
 from asyncsim.frontends.mpi.module import script
 
-RULES = SMALL | COMPLETION | ACCUMULATES | SCRIPTS
+RULES = SMALL | COMPLETION | ACCUMULATES | SHARED | SCRIPTS
 
 
 def judged(path):
