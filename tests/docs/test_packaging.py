@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from kernels.reduce_scatter import builtin
+
 pytest.importorskip("hatchling.build", reason="builds the wheel")
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,8 +23,10 @@ OTHER = {
 }
 BOTH = """
 import kernels
+from asyncsim.checking.record.locate import locate
 from asyncsim.cli.main import main
 assert kernels.NAME == "the other one"
+print(locate("reduce_scatter:builtin").source)
 main(["check", "reduce_scatter:builtin", "kernels.reduce_scatter:no_post_barrier", "-P", "2"])
 """
 
@@ -65,6 +69,7 @@ def judged(python: Path, folder: Path, *places: str) -> str:
 
 
 def assert_as_in_the_repository(said: str) -> None:
+    assert said.splitlines()[0] == builtin.source  # a trace replays in either
     assert "PROVED  kernels.reduce_scatter:builtin" in said
     assert "REFUTED  kernels.reduce_scatter:no_post_barrier" in said
     assert "           kernels/reduce_scatter.py:" in said
