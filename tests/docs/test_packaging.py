@@ -90,6 +90,7 @@ def test_an_exhibit_is_judged_and_told_as_in_the_repository(wheel, other, tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("not config.getoption('--thorough')", reason="installs: run with --thorough")
 @pytest.mark.parametrize("first", ["asyncsim", "other"])
 def test_it_is_installed_beside_another_package_of_the_name_kernels(wheel, other, first, tmp_path):
     venv.create(tmp_path / "clean", with_pip=False)
@@ -101,6 +102,7 @@ def test_it_is_installed_beside_another_package_of_the_name_kernels(wheel, other
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("not config.getoption('--thorough')", reason="installs: run with --thorough")
 def test_the_source_archive_makes_the_same_wheel(wheel, tmp_path):
     archive = built("sdist", tmp_path)
     with tarfile.open(archive) as held:
