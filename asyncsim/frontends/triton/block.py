@@ -209,6 +209,7 @@ class Block:
         if dtype.kind not in "iu":
             raise refused(f"{what} of {dtype}: only integers are words of synchronisation")
         place = self.space.place(np.array([address], np.uint64), dtype, what)
+        self.space.memory.note_word(place.number)
         return place, place.word(int(place.places[0]))
 
     def update(

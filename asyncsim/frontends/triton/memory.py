@@ -62,6 +62,8 @@ class Memory:
         """Whether what is missing may still be added."""
         self.incomplete = False
         """Whether the present run came to something that is missing."""
+        self.words: set[int] = set()
+        """Buffers on which something synchronises: what a host writes there are values of words."""
 
     def declare(self) -> tuple[Declaration, ...]:
         """Settle what is known, and return it as declarations; a signal for barriers comes first."""
@@ -101,6 +103,12 @@ class Memory:
         elif known.shape != wanted.shape and len(known.shape) > 1 and self.open:
             known.shape = (math.prod(known.shape),)
             self.declared = {}
+
+    def note_word(self, number: int) -> None:
+        """Take note that something synchronises on a buffer."""
+        if self.open and number not in self.words:
+            self.words.add(number)
+            self.incomplete = True
 
     def known(self, number: int) -> tuple[str, int]:
         """Return the name and the size in bytes of a buffer; no name: there is none."""

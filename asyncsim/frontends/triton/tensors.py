@@ -17,6 +17,7 @@ from asyncsim.frontends.triton.boxes import boxes
 from asyncsim.frontends.triton.libraries import torch
 from asyncsim.frontends.triton.space import refused
 from asyncsim.guest.host import blocking
+from asyncsim.trace.cells import SET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +32,8 @@ _ONLY_WRITE = frozenset(
     ("aten::fill_", "aten::zero_", "aten::copy_", "aten::uniform_", "aten::normal_", "aten::random_")
 )
 """Functions that write their first argument, all of it, and read nothing of it."""
+_FEW = 256
+"""So many elements of a buffer of words a host sets one by one; more are data to it."""
 _ONLY_SHAPE = re.compile(r"aten::(empty|zeros|ones|full|rand|randn|randint)_like|aten::new_(empty|zeros|ones|full).*")
 """Functions that ask a tensor for its shape and dtype alone."""
 
@@ -213,5 +216,9 @@ def _store(tensor: Tensor) -> None:
     flat = to_numpy(tensor.copied).reshape(-1)
     tile = np.empty(len(places), flat.dtype)
     tile[back] = flat
+    if place.number in tensor.host.space.memory.words and tile.dtype.kind in "iu" and len(tile) <= _FEW:
+        for at, value in zip(places.tolist(), tile.tolist(), strict=True):
+            blocking(tensor.host.rank.notify(place.word(at), value, SET, order="relaxed"))
+        return
     for key, part, shape in boxes(places, place.view.shape):
         blocking(tensor.host.rank.store(place.region(key), tile[part].reshape(shape)))

@@ -73,3 +73,31 @@ def test_numbers_of_ranks_are_checked(ranks):
     status, output = judged("-P", ranks, SCRIPTS / "one_shot_pads.py")
     assert "does not name numbers from 1 to 16" in output
     assert status == 2
+
+
+@pytest.mark.parametrize(("script", "ranks"), [("iris_message.py", 2), ("iris_context.py", 2), ("iris_context.py", 3)])
+def test_scripts_of_iris_are_proved(script, ranks):
+    status, said = judged("-P", ranks, SCRIPTS / script)
+    assert "PROVED" in said, said
+    assert status == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "line"),
+    [
+        (["--sem", "relaxed"], "iris.put(source + i"),
+        (["--scope", "gpu"], "iris.put(source + i"),
+        (["--no-barrier"], "iris.put(source + i"),
+    ],
+)
+def test_a_message_that_is_not_published_or_comes_before_the_fill_is_refuted(option, line):
+    status, said = judged(SCRIPTS / "iris_message.py", *option)
+    assert "REFUTED" in said, said
+    assert line in said
+    assert status == 1
+
+
+def test_processes_that_are_spawned_are_the_ranks():
+    status, said = judged("-P", 3, SCRIPTS / "iris_message.py")
+    assert "spawn of 2 processes in a run of 3 ranks; give -P 2" in said
+    assert status == 2
