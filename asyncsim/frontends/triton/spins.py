@@ -212,12 +212,10 @@ def _await(block: Block, turn: Callable[[], tuple[Names, Any]], *, held: bool = 
     if len(access.addresses) != 1 or access.kind == "store" or access.dtype.kind not in "iu":
         return None
     rounds = _rounds(block, turn, first, access)
-    if rounds is None:
+    found = None if rounds is None else _predicate({value: made.ends for value, made in rounds.items()})
+    if rounds is None or found is None:
         return None
-    found = _predicate({value: made.ends for value, made in rounds.items()})
     writes = {made.trial.accesses[0].new for made in rounds.values() if made.ends}
-    if found is None:
-        return None
     if len(writes) > 1:
         return _await_and_try(block, turn, access, found)
     (then,) = writes
