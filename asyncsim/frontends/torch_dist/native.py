@@ -8,7 +8,7 @@ import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from asyncsim.frontends.torch_dist import backend, cuda
+from asyncsim.frontends.torch_dist import backend, cuda, profiler
 from asyncsim.frontends.torch_dist.call import BARRIER, Call
 from asyncsim.frontends.torch_dist.launching import Process, spawn
 from asyncsim.frontends.torch_dist.session import participant, when_brought
@@ -141,6 +141,7 @@ def _table() -> list[tuple[Any, str, Any]]:
         (importlib.import_module("multiprocessing"), "Process", Process),
         *stores,
         *cuda.table(),
+        *profiler.table(),
         (DDP, "__init__", _wrap),
     ]
 

@@ -120,6 +120,16 @@ for micro in range(3):
 if r == W - 1:
     assert y.tolist() == [3.0, 3.0]
 """
+PROFILED = """
+with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as prof:
+    for _ in range(2):
+        dist.all_reduce(torch.ones(2))
+        prof.step()
+with torch.autograd.profiler.profile() as older, torch.autograd.profiler.record_function("part"):
+    dist.barrier()
+assert "not measured" in prof.key_averages().table(sort_by="cpu_time_total") and not older.function_events
+prof.export_chrome_trace("trace.json")
+"""
 SPAWNED = """
 import torch, torch.distributed as dist, torch.multiprocessing as mp
 def worker(rank, size):
@@ -186,8 +196,9 @@ def ran(folder, text, ranks=3):
         (SPAWNED, 3),
         (PROCESSES, 3),
         (CUDA, 3),
+        (START + PROFILED, 2),
     ],
-    ids=["every", "models", "ring", "pipeline", "spawn", "process", "cuda"],
+    ids=["every", "models", "ring", "pipeline", "spawn", "process", "cuda", "profiler"],
 )
 def test_scripts_that_people_have_run_and_are_proved(tmp_path, text, ranks):
     got = ran(tmp_path, text, ranks)
