@@ -93,7 +93,7 @@ class _Place:
         if value < least:
             raise self.fail(f"{key!r} is {value}; it is at least {least}")
         if what and value >= below:
-            raise self.fail(f"{key} is {value}; {what} {below} of them")
+            raise self.fail(f"{key} is {value}; {what} {below}")
         return value
 
     def inner(self, key: str) -> _Place:
@@ -202,7 +202,7 @@ class _Reader:
         place.limit(len(semaphores), "barriers", "semaphores")
         made = Gpu(rank, self.chunks[rank], {k: tuple(v) for k, v in peers.items()}, tuple(switches), semaphores)
         for entry in place.each("threadblocks"):
-            number = entry.number("id")
+            number = entry.number("id", below=1 << 16, what="thread blocks have numbers less than")
             if number in made.blocks:
                 raise entry.fail(f"thread block {number} stands here twice")
             made.blocks[number] = self._block(entry, made, remote, number)
@@ -308,13 +308,15 @@ class _Names:
         index, size = place.number("index"), place.number("size", 1, least=1)
         if "switch_channel_id" in place.value:
             known = self.channels[SWITCH]
-            id_ = place.number("switch_channel_id", below=len(known), what="the thread block has")
+            id_ = place.number("switch_channel_id", below=len(known), what="switch channels of the thread block:")
             group, buffer = self.gpu.switches[known[id_]]
             span = Span(-1, buffer, index, size, group)
         elif "buffer_id" in place.value:
             refs = self.buffers[channel]
             span = Span(
-                *refs[place.number("buffer_id", below=len(refs), what=f"by {channel} the thread block has")],
+                *refs[
+                    place.number("buffer_id", below=len(refs), what=f"remote buffers by {channel} of the thread block:")
+                ],
                 index,
                 size,
             )

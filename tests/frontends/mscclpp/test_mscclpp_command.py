@@ -146,6 +146,7 @@ OPS = ("gpus", 0, "threadblocks", 0, "ops")
         (("buffer_alignment",), None, "the plan: 'buffer_alignment' is None; it is an int"),
         (("gpus", 0, "semaphores"), [{"init_value": 2**40}], "semaphores[0]: init_value is 1099511627776; values are"),
         (("gpus", 0, "channels", 0, "channel_type"), "wire", "channels[0]: channel_type is 'wire'; it is one of "),
+        (("gpus", 0, "threadblocks", 0, "id"), 10**30, "threadblocks[0]: id is 1000000000000000000000000000000;"),
         (("gpus", 0, "threadblocks", 0), [], "gpus[0].threadblocks[0]: is []; an object with 'id' belongs here"),
         ((*OPS, 0, "channel_ids"), [True], "ops[0].channel_ids[0]: is True; it is an integer >= 0"),
         ((*OPS, 4, "src_buff", 0, "size"), 10**30, "ops[4].src_buff[0]: input[0:1000000000000000000000000000000] of"),
