@@ -102,7 +102,7 @@ def _memories(memory: object) -> tuple[str, ...]:
 
 def _check_type(key: str, value: object) -> None:
     """Refuse a value of another type than the default's now, not when the test runs."""
-    default = inspect.signature(check.aio).parameters[key].default
+    default = inspect.signature(check).parameters[key].default
     kind = Sequence if isinstance(default, tuple) else int if default is None else type(default)
     if isinstance(value, bool) or not isinstance(value, kind):
         raise MisuseError(f"{key}={value!r}; the default is {default!r}")

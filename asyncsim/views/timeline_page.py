@@ -167,6 +167,8 @@ class _Columns:
         self._timeline = timeline
         self._ops, self._phases, self._sites = _Table(), _Table(), _Table()
         self._values, self._cells, self._kinds = _Table(), _Table(), _Table()
+        self._words: dict[str, list[Any]] = {}
+        """Windows whose elements are cells, as rows of the table of signals."""
         self._places = Places(timeline.trace.header.world)
         self._cell_slots: dict[int, int] = {}
         self._rows = [self._row(step, event) for step, event in enumerate(timeline.events)]
@@ -186,7 +188,10 @@ class _Columns:
             "phases": [_cut(text) for text in self._phases.rows],
             "sites": [_cut(text) for text in self._sites.rows], "values": self._values.rows,
             "cells": self._cells.rows,
-            "signals": [[each.name, list(each.shape), _number(each.start)] for each in world.signals],
+            "signals": [
+                *([each.name, list(each.shape), _number(each.start)] for each in world.signals),
+                *self._words.values(),
+            ],
             **self._places.tables(),
         }  # fmt: skip
 
@@ -228,13 +233,23 @@ class _Columns:
         cell = event.op.cell
         if cell is None:
             return -1
-        signals = self._timeline.trace.header.world.signals
         known = self._cell_slots.get(cell.slot)
         if known is None:
-            signal = next(number for number, each in enumerate(signals) if each.name == cell.signal)
+            signal = self._signal(cell.signal)
             known = self._cells.number(cell.slot, [signal, cell.owner, list(cell.index)])
             self._cell_slots[cell.slot] = known
         return known
+
+    def _signal(self, name: str) -> int:
+        """Return the number of a signal; windows whose elements are cells come behind the signals."""
+        world = self._timeline.trace.header.world
+        found = next((number for number, each in enumerate(world.signals) if each.name == name), None)
+        if found is not None:
+            return found
+        if name not in self._words:
+            window = next(each for each in world.windows if each.name == name)
+            self._words[name] = [name, list(window.shape), 0]
+        return len(world.signals) + list(self._words).index(name)
 
     def _value(self, data: Data, access: Access) -> int:
         dtype = access.region.dtype

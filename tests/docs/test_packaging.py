@@ -34,7 +34,7 @@ main(["check", "reduce_scatter:builtin", "kernels.reduce_scatter:no_post_barrier
 def built(kind: str, folder: Path, source: Path = ROOT) -> Path:
     made = subprocess.run(  # noqa: S603 - this Python
         [sys.executable, "-c", f"import hatchling.build as b, sys; print(b.build_{kind}(sys.argv[1]))", str(folder)],
-        cwd=source, check=True, capture_output=True, text=True,
+        cwd=source, check=True, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     return folder / made.stdout.split()[-1]
 
@@ -61,7 +61,7 @@ def names(wheel: Path) -> set[str]:
 def judged(python: Path, folder: Path, *places: str) -> str:
     """Judge a right and a broken exhibit, outside the repository and with nothing of it on the path."""
     ran = subprocess.run(  # noqa: S603 - a Python of the test's
-        [str(python), "-c", BOTH], cwd=folder, capture_output=True, text=True, check=False,
+        [str(python), "-c", BOTH], cwd=folder, capture_output=True, text=True, check=False, timeout=120,
         env={"PYTHONPATH": ":".join(places), "PATH": "", "COLUMNS": "120"},
     )  # fmt: skip
     assert (ran.returncode, ran.stderr) == (1, "")
@@ -97,7 +97,7 @@ def test_it_is_installed_beside_another_package_of_the_name_kernels(wheel, other
     python = tmp_path / "clean" / "bin" / "python"
     for archive in (wheel, other) if first == "asyncsim" else (other, wheel):
         options = ["-q", "--python", str(python), "install", "--no-index", "--no-deps"]
-        subprocess.run([sys.executable, "-m", "pip", *options, str(archive)], check=True)  # noqa: S603 - this Python
+        subprocess.run([sys.executable, "-m", "pip", *options, str(archive)], check=True, timeout=120)  # noqa: S603 - this Python
     assert_as_in_the_repository(judged(python, tmp_path, sysconfig.get_paths()["purelib"]))
 
 

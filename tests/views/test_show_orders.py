@@ -36,6 +36,7 @@ def test_the_other_order_as_told_is_what_a_run_in_that_order_does(path):
     schedule = other_schedule(timeline, first, second)
     case = Case(locate(header.kernel), header.world.ranks, header.calls, header.memory, header.seed)
     again = simulate(case, Scripted(*schedule), record="again").trace
+    after = timeline_of(again).after
     assert again.choices[: second + 1] == schedule[: second + 1]
     later = [step for step in range(second) if step not in (delayed_with(timeline, first, second) or ())]
     for place, turn in zip((len(later), len(later) + 1), orders_of(timeline, timeline.findings[0]).other, strict=True):
@@ -50,7 +51,7 @@ def test_the_other_order_as_told_is_what_a_run_in_that_order_does(path):
         elif event.data is not None:
             assert event.op.deferred or "writes " in turn.outcome
         elif event.op.cell is not None:
-            assert turn.outcome == f"{event.op.cell} is {event.have}"
+            assert turn.outcome == f"{event.op.cell} is {after[place]}"
 
 
 def test_both_orders_of_the_barrier_that_is_missing():
