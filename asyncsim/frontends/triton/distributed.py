@@ -116,54 +116,55 @@ def _combined(tensor: Tensor, op: Any) -> Tensor:
     return made[name]().to(tensor.dtype)
 
 
-def _all_reduce(tensor: Tensor, op: Any = None, group: Any = None, async_op: bool = False) -> Any:  # noqa: FBT001, FBT002
+def _all_reduce(tensor: Tensor, op: Any = None, group: Any = None, async_op: bool = False) -> None:  # noqa: FBT001, FBT002
+    _at_once(async_op=async_op)
     whole(group)
     tensor.copy_(_combined(tensor, op))
-    return _done(waits=async_op)
 
 
-def _reduce_scatter(output: Tensor, tensor: Tensor, op: Any = None, group: Any = None, async_op: bool = False) -> Any:  # noqa: FBT001, FBT002
+def _reduce_scatter(output: Tensor, tensor: Tensor, op: Any = None, group: Any = None, async_op: bool = False) -> None:  # noqa: FBT001, FBT002
+    _at_once(async_op=async_op)
     whole(group)
     output.copy_(_combined(tensor, op).reshape(WORLD.size(), *output.shape)[WORLD.rank()])
-    return _done(waits=async_op)
 
 
-def _all_gather_into(output: Tensor, tensor: Tensor, group: Any = None, async_op: bool = False) -> Any:  # noqa: FBT001, FBT002
+def _all_gather_into(output: Tensor, tensor: Tensor, group: Any = None, async_op: bool = False) -> None:  # noqa: FBT001, FBT002
+    _at_once(async_op=async_op)
     whole(group)
     output.copy_(torch.stack(gathered(tensor)).reshape(output.shape))
-    return _done(waits=async_op)
 
 
-def _all_gather(outputs: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Any:  # noqa: FBT001, FBT002
+def _all_gather(outputs: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> None:  # noqa: FBT001, FBT002
+    _at_once(async_op=async_op)
     whole(group)
     for output, part in zip(outputs, gathered(tensor), strict=True):
         output.copy_(part)
-    return _done(waits=async_op)
 
 
-def _all_to_all_single(output: Tensor, tensor: Tensor, group: Any = None, async_op: bool = False) -> Any:  # noqa: FBT001, FBT002
+def _all_to_all_single(output: Tensor, tensor: Tensor, group: Any = None, async_op: bool = False) -> None:  # noqa: FBT001, FBT002
+    _at_once(async_op=async_op)
     whole(group)
     parts = [each.reshape(WORLD.size(), -1)[WORLD.rank()] for each in gathered(tensor)]
     output.copy_(torch.stack(parts).reshape(output.shape))
-    return _done(waits=async_op)
 
 
-def _broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = False) -> Any:  # noqa: FBT001, FBT002
+def _broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = False) -> None:  # noqa: FBT001, FBT002
+    _at_once(async_op=async_op)
     whole(group)
     tensor.copy_(broadcast(tensor, src))
-    return _done(waits=async_op)
 
 
-def _barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Any:  # noqa: FBT001, FBT002
+def _barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> None:  # noqa: FBT001, FBT002
+    _at_once(async_op=async_op)
     del device_ids
     whole(group)
     this_host().barrier()
-    return _done(waits=async_op)
 
 
-def _done(*, waits: bool) -> Any:
-    """Return the work of a collective that has ended, if it is asked for."""
-    return SimpleNamespace(wait=lambda *_: True, is_completed=lambda: True) if waits else None
+def _at_once(*, async_op: bool) -> None:
+    """Refuse a collective that goes on beside the script."""
+    if async_op:
+        raise refused("async_op=True: what a script does before the wait would not be judged; see asyncsim torchrun")
 
 
 def names() -> dict[str, Any]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from asyncsim.frontends.triton.cuda import PROPERTIES
-from asyncsim.frontends.triton.distributed import broadcast, this_host
+from asyncsim.frontends.triton.distributed import broadcast, this_host, whole
 from asyncsim.frontends.triton.libraries import tl, torch
 from asyncsim.frontends.triton.space import base_of
 from asyncsim.frontends.triton.stand_ins import StandIn
@@ -119,7 +119,8 @@ class Iris:
             group: that of all ranks.
 
         """
-        del stream, group
+        del stream
+        whole(group)
         self._host.barrier()
 
     def device_barrier(self, group: Any = None) -> None:
@@ -129,7 +130,7 @@ class Iris:
             group: that of all ranks.
 
         """
-        del group
+        whole(group)
         host = self._host
         words = host.kept.get("device_barrier")
         if words is None:

@@ -101,3 +101,23 @@ def test_processes_that_are_spawned_are_the_ranks():
     status, said = judged("-P", 3, SCRIPTS / "iris_message.py")
     assert "spawn of 2 processes in a run of 3 ranks; give -P 2" in said
     assert status == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("dist.all_reduce(torch.ones(2), async_op=True)", "async_op=True: what a script does before the wait"),
+        ("dist.barrier(async_op=True)", "async_op=True: what a script does before the wait"),
+        ("dist.barrier(group='part')", "the group 'part': only that of all ranks is known here"),
+        ("iris.iris().barrier(group='part')", "the group 'part': only that of all ranks is known here"),
+        ("iris.iris().device_barrier('part')", "the group 'part': only that of all ranks is known here"),
+        ("torch.cuda.Stream()", "torch.cuda.Stream, a side stream,"),
+    ],
+)
+def test_what_is_not_followed_is_refused_with_its_line(tmp_path, line, said):
+    script = tmp_path / "script.py"
+    script.write_text(f"import iris, torch, torch.distributed as dist\n{line}\n")
+    status, output = judged(script)
+    assert said in output
+    assert "script.py:2" in output
+    assert status == 2
