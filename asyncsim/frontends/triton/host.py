@@ -14,7 +14,7 @@ from asyncsim.collectives.barrier import barrier, settle
 from asyncsim.frontends.triton.libraries import torch
 from asyncsim.frontends.triton.memory import Buffer, plain_dtype
 from asyncsim.frontends.triton.space import OWN, Space, address, base_of, refused
-from asyncsim.frontends.triton.tensors import device_tensor, from_numpy, to_numpy
+from asyncsim.frontends.triton.tensors import FEW, device_tensor, from_numpy, to_numpy
 from asyncsim.guest.host import blocking
 from asyncsim.trace.cells import SET
 
@@ -229,7 +229,11 @@ class Host:
         """
         tile = to_numpy(_flat(tensor))
         view = self.space.views[self._memory.index(number, tile.dtype)]
-        if tile.size == np.prod(view.shape):
+        if number in self._memory.words and tile.dtype.kind in "iu" and tile.size <= FEW:
+            for at, value in enumerate(tile.tolist()):
+                word = view.word[tuple(int(each) for each in np.unravel_index(at, view.shape))]
+                await self._machine.notify(word, value, SET, order="relaxed")
+        elif tile.size == np.prod(view.shape):
             await self._machine.store(view[...] if tile.size else view[0:0], tile.reshape(view.shape))
         else:
             await self._machine.store(view[: tile.size], tile)

@@ -32,7 +32,7 @@ _ONLY_WRITE = frozenset(
     ("aten::fill_", "aten::zero_", "aten::copy_", "aten::uniform_", "aten::normal_", "aten::random_")
 )
 """Functions that write their first argument, all of it, and read nothing of it."""
-_FEW = 256
+FEW = 256
 """So many elements of a buffer of words a host sets one by one; more are data to it."""
 _ONLY_SHAPE = re.compile(r"aten::(empty|zeros|ones|full|rand|randn|randint)_like|aten::new_(empty|zeros|ones|full).*")
 """Functions that ask a tensor for its shape and dtype alone."""
@@ -216,7 +216,7 @@ def _store(tensor: Tensor) -> None:
     flat = to_numpy(tensor.copied).reshape(-1)
     tile = np.empty(len(places), flat.dtype)
     tile[back] = flat
-    if place.number in tensor.host.space.memory.words and tile.dtype.kind in "iu" and len(tile) <= _FEW:
+    if place.number in tensor.host.space.memory.words and tile.dtype.kind in "iu" and len(tile) <= FEW:
         for at, value in zip(places.tolist(), tile.tolist(), strict=True):
             blocking(tensor.host.rank.notify(place.word(at), value, SET, order="relaxed"))
         return

@@ -145,3 +145,14 @@ def test_memory_that_differs_from_run_to_run_is_refused():
 
     with pytest.raises((KernelError, MisuseError), match="bytes, where it had"):
         front.judge(step, ranks=1, calls=1)
+
+
+def test_a_counter_of_the_ranks_own_is_a_word_too():
+    def step(host):
+        counter, parts, out = (torch.zeros(n, dtype=torch.int32) for n in (1, 8, 8))
+        kernels.blocks_meet[(2,)](counter, parts, out, 2, BLOCK=4)
+        return out
+
+    report = front.judge(step, ranks=1, golden=lambda xs: [np.array([10, 11, 12, 13, 0, 1, 2, 3], np.int32)])
+    assert report.verdict == "PROVED"
+    assert report.one_run

@@ -85,4 +85,18 @@ def add_halves(a, b, out, BLOCK: tl.constexpr):
     tl.store(out + i, x + y)
 
 
+@triton.jit
+def blocks_meet(counter, parts, out, blocks: tl.constexpr, BLOCK: tl.constexpr):
+    """Each block stores its part, meets the others on a counter of the rank's own, and reads the next one's."""
+    block = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    tl.store(parts + block * BLOCK + i, i + 10 * block)
+    tl.debug_barrier()
+    tl.atomic_add(counter, 1, sem="release", scope="gpu")
+    while tl.atomic_load(counter, sem="acquire", scope="gpu") < blocks:
+        pass
+    tl.debug_barrier()
+    tl.store(out + block * BLOCK + i, tl.load(parts + (block + 1) % blocks * BLOCK + i))
+
+
 __all__ = ["front"]
